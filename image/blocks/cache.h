@@ -21,6 +21,8 @@
  *                       v    | no space
  *                  BLOCK_SPILLING --> its bit in `moved`, and used again
  *
+ * Zeros that a stream skips have no blocks: they are in `holes`.
+ *
  * A sequence comes once: its bytes pass at `position`, in order. Before they
  * pass, nobody reads them, and no block of them is used again. Blocks that
  * passed are used again when they were released, and else move to the file.
@@ -75,6 +77,14 @@ struct block {
 	unsigned char bytes[];
 };
 TAILQ_HEAD(block_list, block);
+
+/* Zeros of a stream that passed without bytes; in blocks. */
+struct block_hole {
+	uint64_t begin;
+	uint64_t end;
+};
+/* Most of them, which take a MiB. Later zeros pass as bytes. */
+#define BLOCKS_HOLES 65536
 
 /* A sequence of reads at ascending offsets. */
 struct block_track {
@@ -146,6 +156,10 @@ struct image_blocks {
 	uint64_t end;
 	/* of a stream: the block that the next byte belongs to, or NULL */
 	struct block *head;
+	/* in their order */
+	struct block_hole *holes;
+	size_t n_holes;
+	size_t room_for_holes;
 	/* each from the oldest on */
 	struct block_list needed;
 	struct block_list released;
@@ -204,6 +218,9 @@ int blocks_read_moved(struct image_blocks *b, uint64_t offset,
 	unsigned char *buf, size_t length, struct image_error *err);
 
 /* sequence.c */
+/* Returns the first hole that ends behind the block, or NULL. */
+const struct block_hole *blocks_hole(
+	const struct image_blocks *b, uint64_t index);
 /* Let the sequence pass up to end, or to its own end. */
 int blocks_pull_to(
 	struct image_blocks *b, uint64_t end, struct image_error *err);

@@ -27,10 +27,15 @@ static int
 read_passed(struct image_blocks *b, uint64_t offset, unsigned char *buf,
 	size_t length, struct image_error *err)
 {
+	const struct block_hole *hole = blocks_hole(b, offset / BLOCK);
 	struct block *block = blocks_find(b, offset / BLOCK);
 	size_t skip = offset % BLOCK;
 	int rc = 0;
 
+	if (hole && hole->begin <= offset / BLOCK) {
+		memset(buf, 0, length);
+		return 0;
+	}
 	if (block && skip + length > block->filled)
 		block = NULL;
 	if (!block && !blocks_is_moved(b, offset / BLOCK))
@@ -136,6 +141,25 @@ blocks_reach(struct image_store *store, uint64_t offset, size_t length,
 	return rc;
 }
 
+/* Of what passed, holes are known. */
+static int
+blocks_extent(struct image_store *store, uint64_t offset, uint64_t limit,
+	uint64_t *length, bool *hole, struct image_error *err)
+{
+	struct image_blocks *b = of(store);
+	uint64_t end = offset + limit;
+
+	(void)err;
+	pthread_mutex_lock(&b->lock);
+	const struct block_hole *next = blocks_hole(b, offset / BLOCK);
+	*hole = next && next->begin <= offset / BLOCK;
+	if (next)
+		end = (*hole ? next->end : next->begin) * BLOCK;
+	pthread_mutex_unlock(&b->lock);
+	*length = end - offset < limit ? end - offset : limit;
+	return 0;
+}
+
 static void
 release(struct image_store *store, uint64_t offset, uint64_t length)
 {
@@ -180,6 +204,7 @@ blocks_destroy(struct image_blocks *b)
 	if (b->fd >= 0)
 		close(b->fd);
 	free(b->table);
+	free(b->holes);
 	free(b->moved);
 	pthread_cond_destroy(&b->changed);
 	pthread_mutex_destroy(&b->lock);
@@ -206,6 +231,23 @@ static const struct image_store_ops blocks_ops = {
 	.usage = blocks_usage,
 	.close = blocks_close,
 };
+
+/* A stream may skip zeros. */
+static const struct image_store_ops stream_ops = {
+	.read = blocks_read,
+	.extent = blocks_extent,
+	.reach = blocks_reach,
+	.release = release,
+	.unchanged = unchanged,
+	.usage = blocks_usage,
+	.close = blocks_close,
+};
+
+static bool
+has_blocks(const struct image_store *store)
+{
+	return store->ops == &blocks_ops || store->ops == &stream_ops;
+}
 
 int
 blocks_create(struct image_blocks *b, uint64_t memory)
@@ -245,6 +287,7 @@ image_blocks_open(struct image_stream *stream, uint64_t memory,
 	b->store.size = stream->size;
 	b->store.forward = b->ordered = true;
 	int rc = blocks_create(b, memory ? memory : IMAGE_BLOCKS_MEMORY);
+	b->store.ops = &stream_ops;
 	b->store.name = strdup(stream->name);
 	if (rc < 0 || !b->store.name) {
 		blocks_close(&b->store);
@@ -269,7 +312,7 @@ begins_in_order(struct image_store *store)
 {
 	struct image_blocks *b = of(store);
 
-	if (store->ops != &blocks_ops)
+	if (!has_blocks(store))
 		return false;
 	pthread_mutex_lock(&b->lock);
 	bool begins = b->position == 0 && !b->ended && b->rc == 0 && !b->tap;
@@ -283,7 +326,7 @@ void
 image_blocks_pass(struct image_store *store)
 {
 	begins_in_order(store);
-	if (store->ops == &blocks_ops)
+	if (has_blocks(store))
 		of(store)->keep = 0;
 }
 
@@ -309,13 +352,13 @@ image_blocks_once(struct image_store **store, uint64_t memory,
 void
 image_blocks_spill(struct image_store *store, const struct image_spill *spill)
 {
-	if (store->ops == &blocks_ops)
+	if (has_blocks(store))
 		of(store)->spill = spill;
 }
 
 void
 image_blocks_keep_ends(struct image_store *store)
 {
-	if (store->ops == &blocks_ops)
+	if (has_blocks(store))
 		of(store)->keeps_ends = true;
 }

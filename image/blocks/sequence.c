@@ -13,7 +13,7 @@ see(struct image_blocks *b, const void *bytes, size_t length,
 
 /* With the lock, of what was done without it: bytes passed, or the end. */
 static void
-pass(struct image_blocks *b, size_t length, int rc,
+pass(struct image_blocks *b, uint64_t length, int rc,
 	const struct image_error *err)
 {
 	b->position += length;
@@ -41,9 +41,75 @@ read_stream(struct image_blocks *b, unsigned char *to, size_t room)
 	return got;
 }
 
+const struct block_hole *
+blocks_hole(const struct image_blocks *b, uint64_t index)
+{
+	size_t low = 0, high = b->n_holes;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (b->holes[middle].end > index)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low < b->n_holes ? &b->holes[low] : NULL;
+}
+
+/* Returns whether there is room for one more hole. */
+static bool
+has_room(struct image_blocks *b)
+{
+	size_t room = b->room_for_holes ? 2 * b->room_for_holes : 64;
+
+	if (b->n_holes < b->room_for_holes)
+		return true;
+	if (b->n_holes == BLOCKS_HOLES)
+		return false;
+	struct block_hole *holes =
+		realloc(b->holes, room * sizeof(struct block_hole));
+	if (!holes)
+		return false;
+	b->holes = holes;
+	b->room_for_holes = room;
+	return true;
+}
+
+static void
+add_hole(struct image_blocks *b, uint64_t begin, uint64_t end)
+{
+	if (b->n_holes && b->holes[b->n_holes - 1].end == begin)
+		b->holes[b->n_holes - 1].end = end;
+	else
+		b->holes[b->n_holes++] = (struct block_hole){begin, end};
+}
+
+/* Let whole blocks of zeros pass. Returns false if the stream has others. A tap
+ * has to see them. */
+static bool
+skip_zeros(struct image_blocks *b)
+{
+	struct image_error err;
+	uint64_t begin = b->position, length;
+
+	if (b->tap || !b->stream || !b->stream->ops->skip || !has_room(b))
+		return false;
+	pthread_mutex_unlock(&b->lock);
+	int rc = image_stream_skip(b->stream, BLOCK, &length, &err);
+	pthread_mutex_lock(&b->lock);
+	if (rc == 0 && length == 0)
+		return false;
+	if (rc == 0)
+		add_hole(b, begin / BLOCK, (begin + length) / BLOCK);
+	pass(b, rc < 0 ? 0 : length, rc, &err);
+	return true;
+}
+
 static void
 pull_stream(struct image_blocks *b)
 {
+	if (!b->head && skip_zeros(b))
+		return;
 	if (!b->head)
 		b->head = blocks_take(b, b->position / BLOCK, false);
 	struct block *head = b->head;
@@ -159,7 +225,8 @@ drain_stream(struct image_blocks *b, void *buffer, struct image_error *err)
 {
 	b->pulling = true;
 	while (b->rc == 0 && !b->ended)
-		read_stream(b, buffer, BLOCK);
+		if (b->position % BLOCK || !skip_zeros(b))
+			read_stream(b, buffer, BLOCK - b->position % BLOCK);
 	b->pulling = false;
 	pthread_cond_broadcast(&b->changed);
 	if (b->rc < 0)

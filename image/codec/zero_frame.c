@@ -63,3 +63,31 @@ image_zero_frame_put(unsigned char *to, uint64_t zeros)
 		to += BLOCK_HEADER + 1;
 	}
 }
+
+size_t
+image_zero_frame_find(const unsigned char *in, size_t length, uint64_t *zeros)
+{
+	unsigned char head[HEADER + BLOCK_HEADER + FIRST_BLOCK];
+	unsigned char block[BLOCK_HEADER + 1];
+
+	if (length < HEADER || memcmp(in, begin, sizeof(begin)) != 0)
+		return 0;
+	*zeros = image_le32(in + SIZE);
+	if (*zeros == 0 || *zeros > IMAGE_ZERO_FRAME)
+		return 0;
+	size_t size = image_zero_frame_size(*zeros);
+	if (size > length)
+		return size;
+	uint32_t n = put_head(head, *zeros);
+	if (memcmp(in, head, sizeof(head)) != 0)
+		return 0;
+	in += sizeof(head);
+	for (uint64_t left = *zeros - n; left; left -= n) {
+		n = block_content(left);
+		image_put_le32(block, block_header(left == n, RLE, n));
+		if (memcmp(in, block, sizeof(block)) != 0)
+			return 0;
+		in += sizeof(block);
+	}
+	return size;
+}

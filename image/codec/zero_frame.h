@@ -23,5 +23,13 @@
 size_t image_zero_frame_size(uint64_t zeros);
 /* Write such a frame. */
 void image_zero_frame_put(unsigned char *to, uint64_t zeros);
+/*
+ * Returns the length of the frame that begins with these bytes and that
+ * image_zero_frame_put() would make, and sets *zeros; every byte of the frame
+ * was compared. Returns more than `length` if the frame is not complete, and 0
+ * if the bytes are not such a frame.
+ */
+size_t image_zero_frame_find(
+	const unsigned char *in, size_t length, uint64_t *zeros);
 
 #endif

@@ -58,10 +58,15 @@ image_pieces_add(struct image_pieces *pieces, const struct image_extent *piece)
 static int
 pieces_reach(void *visit, struct image_chunk *chunk, struct image_error *err)
 {
-	const struct image_source *source = *(struct image_source **)visit;
+	struct image_source *source = *(struct image_source **)visit;
 
-	return image_store_reach(source->store, chunk->offset,
+	int rc = image_store_reach(source->store, chunk->offset,
 		(size_t)chunk->length, &chunk->length, err);
+	/* What passed may have holes. */
+	if (rc == 0 && chunk->length)
+		rc = source->ops->extent(source, chunk->offset, chunk->length,
+			&chunk->first, err);
+	return rc;
 }
 
 image_reach

@@ -57,7 +57,8 @@ fd_close(struct image_stream *stream)
 	free(s);
 }
 
-static const struct image_stream_ops fd_ops = {fd_read, fd_close};
+static const struct image_stream_ops fd_ops = {
+	.read = fd_read, .close = fd_close};
 
 int
 image_stream_of_fd(int fd, bool owns_fd, const char *name,
@@ -123,7 +124,8 @@ store_close(struct image_stream *stream)
 	free(s);
 }
 
-static const struct image_stream_ops store_ops = {store_read, store_close};
+static const struct image_stream_ops store_ops = {
+	.read = store_read, .close = store_close};
 
 int
 image_stream_of_store(struct image_store *store, struct image_stream **out,
@@ -179,6 +181,16 @@ check_limit(const struct image_stream *stream, struct image_error *err)
 		err, stream->name, "unpacks to more than a disk of", limit);
 }
 
+static int
+came(struct image_stream *stream, uint64_t length, bool ended,
+	struct image_error *err)
+{
+	stream->came += length;
+	int rc = image_stream_check(
+		stream->name, stream->size, stream->came, ended, err);
+	return rc == 0 ? check_limit(stream, err) : rc;
+}
+
 int
 image_stream_read(struct image_stream *stream, void *buf, size_t length,
 	size_t *got, struct image_error *err)
@@ -187,11 +199,18 @@ image_stream_read(struct image_stream *stream, void *buf, size_t length,
 	if (length == 0)
 		return 0;
 	int rc = stream->ops->read(stream, buf, length, got, err);
-	stream->came += *got;
-	if (rc == 0)
-		rc = image_stream_check(stream->name, stream->size,
-			stream->came, *got == 0, err);
-	return rc == 0 ? check_limit(stream, err) : rc;
+	return rc < 0 ? rc : came(stream, *got, *got == 0, err);
+}
+
+int
+image_stream_skip(struct image_stream *stream, uint64_t unit, uint64_t *length,
+	struct image_error *err)
+{
+	*length = 0;
+	int rc = stream->ops->skip
+			 ? stream->ops->skip(stream, unit, length, err)
+			 : 0;
+	return rc < 0 ? rc : came(stream, *length, false, err);
 }
 
 int

@@ -22,6 +22,14 @@ struct image_stream_ops {
 	int (*read)(struct image_stream *stream, void *buf, size_t length,
 		size_t *got, struct image_error *err);
 
+	/*
+	 * Take zeros that are next in the stream, a multiple of `unit`, without
+	 * their bytes. Sets *length to their number; 0: read() has what is
+	 * next. NULL: none are known. Failures as of read().
+	 */
+	int (*skip)(struct image_stream *stream, uint64_t unit,
+		uint64_t *length, struct image_error *err);
+
 	void (*close)(struct image_stream *stream);
 };
 
@@ -36,7 +44,7 @@ struct image_stream {
 	uint64_t size;
 	/* the store whose bytes these are, packed or not; NULL: none */
 	struct image_store *store;
-	/* bytes that were read by image_stream_read() */
+	/* bytes that were read or skipped by these functions */
 	uint64_t came;
 	/* of a packed file: the limit of its disk; image_stream_read() fails if
 	 * more come than the tables of such a disk need. 0: no limit */
@@ -64,6 +72,8 @@ int image_stream_read(struct image_stream *stream, void *buf, size_t length,
 /* Read up to the end, or `size` bytes. */
 int image_stream_read_all(struct image_stream *stream, void *buf, size_t size,
 	size_t *length, struct image_error *err);
+int image_stream_skip(struct image_stream *stream, uint64_t unit,
+	uint64_t *length, struct image_error *err);
 void image_stream_close(struct image_stream *stream);
 
 #endif

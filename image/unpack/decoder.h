@@ -42,6 +42,14 @@ struct image_decoder {
 		const unsigned char *in, size_t length, size_t *content);
 
 	/*
+	 * The same for a member that has zeros alone, of any length, whose
+	 * every byte was looked at: sets *zeros to their number. Returns 0 for
+	 * another member. NULL: the bytes of every member are unpacked.
+	 */
+	size_t (*zeros)(
+		const unsigned char *in, size_t length, uint64_t *zeros);
+
+	/*
 	 * Set *size to the bytes of content that the packed file states, or to
 	 * IMAGE_SIZE_UNKNOWN if it states none or something is wrong with it,
 	 * which decode() reports. The store is not a stream. Returns the

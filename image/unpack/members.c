@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A stream that several threads unpack: frames of zstd, blocks of bgzip.
+ * A stream that several threads unpack: frames of zstd, blocks of bgzip. Frames
+ * that have zeros alone are not unpacked.
  *
  *   members_read()
  *     refill()   the input, cut into jobs of whole members
@@ -39,6 +40,11 @@ struct job {
 	enum job_state state;
 	unsigned char *in;
 	size_t in_length;
+	/* bytes of the input that are unpacked; the rest stands for zeros */
+	size_t coded;
+	uint64_t zeros;
+	/* what the members say, at most */
+	size_t content;
 	unsigned char *out;
 	size_t out_length;
 	size_t out_room;
@@ -65,6 +71,9 @@ struct members {
 	size_t begin;
 	size_t length;
 	size_t whole;
+	/* of which the last ones stand for zeros */
+	size_t coded;
+	uint64_t zeros;
 	size_t content;
 	size_t enough;
 	bool ended;
@@ -98,6 +107,8 @@ grow(struct job *job, size_t most)
 
 	if (job->out_room >= most)
 		return false;
+	if (room < job->content)
+		room = job->content;
 	if (room > most)
 		room = most;
 	unsigned char *out = realloc(job->out, room);
@@ -119,7 +130,10 @@ unpack_member(const struct members *m, void *state, struct job *job,
 	if (!decoder->begins(in, left) || decoder->begin(state, in, left) < 0)
 		return false;
 	while (!io.end) {
-		if (job->out_length == job->out_room &&
+		/* libzstd needs no window if there is room for a whole
+		 * frame. */
+		if ((job->out_length == job->out_room ||
+			    job->out_room < job->content) &&
 			!grow(job, m->unit + m->unit / 2))
 			return false;
 		io.out = job->out + job->out_length;
@@ -138,9 +152,9 @@ unpack_member(const struct members *m, void *state, struct job *job,
 static bool
 unpack_job(const struct members *m, void *state, struct job *job)
 {
-	for (size_t at = 0, used; at < job->in_length; at += used)
-		if (!unpack_member(m, state, job, job->in + at,
-			    job->in_length - at, &used))
+	for (size_t at = 0, used; at < job->coded; at += used)
+		if (!unpack_member(m, state, job, job->in + at, job->coded - at,
+			    &used))
 			return false;
 	return true;
 }
@@ -196,6 +210,37 @@ stop_threads(struct members *m)
 	m->n_threads = 0;
 }
 
+/*
+ * Extend the job by a member that has zeros alone: they end a job. Returns
+ * false if the next member is another one.
+ */
+static bool
+look_for_zeros(struct members *m)
+{
+	size_t left = m->length - m->whole;
+	uint64_t zeros = 0;
+	size_t n = m->decoder->zeros
+			   ? m->decoder->zeros(m->input + m->begin + m->whole,
+				     left, &zeros)
+			   : 0;
+
+	if (n == 0) {
+		m->full = m->zeros;
+		return m->full;
+	}
+	/* An incomplete one may become as long as the input. */
+	if (n > m->unit)
+		return false;
+	if (n > left) {
+		m->enough = m->whole + n;
+		return true;
+	}
+	m->enough = m->whole += n;
+	m->zeros += zeros;
+	m->full = m->whole >= LEAST;
+	return true;
+}
+
 /* Extend the job by whole members, up to LEAST bytes of input or one unit of
  * output. A member of zeros has little input and much output. */
 static void
@@ -206,6 +251,8 @@ look(struct members *m)
 		size_t content = m->unit;
 		if (left == 0)
 			break;
+		if (look_for_zeros(m))
+			continue;
 		size_t n = m->decoder->whole(
 			m->input + m->begin + m->whole, left, &content);
 		if (n == 0) {
@@ -216,6 +263,7 @@ look(struct members *m)
 			m->full = true;
 		} else {
 			m->enough = m->whole += n;
+			m->coded = m->whole;
 			m->content += content;
 			m->full = m->whole >= LEAST || m->content >= m->unit;
 		}
@@ -267,12 +315,16 @@ make_job(struct members *m)
 	memcpy(in, m->input + m->begin, m->whole);
 	job->in = in;
 	job->in_length = m->whole;
+	job->coded = m->coded;
+	job->zeros = m->zeros;
+	job->content = m->content;
 	job->out_length = 0;
 	job->state = WAITING;
 	m->begin += m->whole;
 	m->length -= m->whole;
 	m->enough = m->enough > m->whole ? m->enough - m->whole : 0;
-	m->whole = 0;
+	m->whole = m->coded = 0;
+	m->zeros = 0;
 	m->content = 0;
 	m->full = false;
 	pthread_mutex_lock(&m->lock);
@@ -355,7 +407,7 @@ members_rest_close(struct image_stream *stream)
 }
 
 static const struct image_stream_ops rest_ops = {
-	members_rest_read, members_rest_close};
+	.read = members_rest_read, .close = members_rest_close};
 
 /* Put the input of the jobs that are left and the rest together. The content
  * goes first: it needs more memory. */
@@ -440,34 +492,66 @@ wait_first(struct members *m)
 	return ready ? job : NULL;
 }
 
+/* Set *out to the first job that has content left; to NULL if the rest of the
+ * file is read. */
 static int
-members_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
-	struct image_error *err)
+first_job(struct members *m, struct job **out, struct image_error *err)
 {
-	struct members *m = (struct members *)stream;
-
+	*out = NULL;
 	while (!m->rest) {
 		int rc = refill(m, err);
 		if (rc < 0)
 			return rc;
 		struct job *job = wait_first(m);
-		if (!job) {
-			rc = begin_rest(m, err);
-			if (rc < 0)
-				return rc;
+		if (!job)
+			return begin_rest(m, err);
+		if (job->out_length > m->given || job->zeros) {
+			*out = job;
 			break;
 		}
-		size_t left = job->out_length - m->given;
-		if (left == 0) {
-			drop(m);
-			continue;
-		}
+		drop(m);
+	}
+	return 0;
+}
+
+static int
+members_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
+	struct image_error *err)
+{
+	struct members *m = (struct members *)stream;
+	struct job *job;
+
+	int rc = first_job(m, &job, err);
+	if (rc < 0)
+		return rc;
+	if (!job)
+		return image_stream_read(m->rest, buf, length, got, err);
+	size_t left = job->out_length - m->given;
+	if (left) {
 		*got = left < length ? left : length;
 		memcpy(buf, job->out + m->given, *got);
 		m->given += *got;
 		return 0;
 	}
-	return image_stream_read(m->rest, buf, length, got, err);
+	*got = job->zeros < length ? (size_t)job->zeros : length;
+	memset(buf, 0, *got);
+	job->zeros -= *got;
+	return 0;
+}
+
+static int
+members_skip(struct image_stream *stream, uint64_t unit, uint64_t *length,
+	struct image_error *err)
+{
+	struct members *m = (struct members *)stream;
+	struct job *job;
+
+	int rc = first_job(m, &job, err);
+	if (rc < 0 || !job || job->out_length > m->given)
+		return rc;
+	*length = job->zeros - job->zeros % unit;
+	job->zeros -= *length;
+	return 0;
 }
 
 static void
@@ -486,7 +570,7 @@ members_close(struct image_stream *stream)
 }
 
 static const struct image_stream_ops members_ops = {
-	members_read, members_close};
+	.read = members_read, .skip = members_skip, .close = members_close};
 
 /* If no thread starts, the rest begins at the first member. */
 static void

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
+#include "codec/zero_frame.h"
 #include "unpack/decoder.h"
 
 /* Of RFC 8878: the magic, and those of frames that are skipped, whose last four
@@ -188,6 +189,7 @@ const struct image_decoder image_decoder_zstd = {
 	.version = ZSTD_versionString,
 	.begins = zstd_begins,
 	.whole = zstd_whole,
+	.zeros = image_zero_frame_find,
 	.open = zstd_open,
 	.begin = zstd_begin,
 	.decode = zstd_decode,

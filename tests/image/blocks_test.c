@@ -18,6 +18,8 @@ struct fake {
 	const unsigned char *bytes;
 	size_t size;
 	size_t at;
+	/* where zeros begin and end that may be skipped */
+	size_t zeros[2];
 	/* -errno after the last byte, or 0 */
 	int fails;
 	unsigned n_reads;
@@ -54,7 +56,23 @@ fake_close(struct image_stream *stream)
 	free(stream);
 }
 
-static const struct image_stream_ops fake_ops = {fake_read, fake_close};
+/* Zeros are skipped where fake->zeros says so. */
+static int
+fake_skip(struct image_stream *stream, uint64_t unit, uint64_t *length,
+	struct image_error *err)
+{
+	struct fake *fake = (struct fake *)stream;
+
+	(void)err;
+	if (fake->at < fake->zeros[0] || fake->at >= fake->zeros[1])
+		return 0;
+	*length = (fake->zeros[1] - fake->at) / unit * unit;
+	fake->at += (size_t)*length;
+	return 0;
+}
+
+static const struct image_stream_ops fake_ops = {
+	.read = fake_read, .skip = fake_skip, .close = fake_close};
 
 static struct fake *
 fake_stream(size_t size)
@@ -159,6 +177,105 @@ TEST(bytes_are_read_while_they_move_to_a_file)
 	expect_bytes(store, SIZE - 100, 100);
 	assert_int_equal(n_spills, 1);
 	expect_bytes(store, 0, 1000);
+	image_store_close(store);
+}
+
+#define BLOCK (128 * 1024)
+
+/* A stream with zeros from 200000 to 3000000. */
+static struct fake *
+stream_with_zeros(void)
+{
+	struct fake *fake = fake_stream(SIZE);
+
+	fake->zeros[0] = 200000;
+	fake->zeros[1] = 3000000;
+	memset(bytes + 200000, 0, 3000000 - 200000);
+	return fake;
+}
+
+static void
+expect_extent(struct image_store *store, uint64_t offset, uint64_t limit,
+	uint64_t length, bool hole)
+{
+	struct image_error err;
+	uint64_t found;
+	bool is_hole;
+
+	assert_int_equal(image_store_extent(
+				 store, offset, limit, &found, &is_hole, &err),
+		0);
+	assert_int_equal(found, length);
+	assert_int_equal(is_hole, hole);
+}
+
+TEST(zeros_that_a_stream_skips_are_holes_of_what_has_passed)
+{
+	struct image_store *store = open_store(stream_with_zeros(), false);
+	/* the whole blocks of the zeros */
+	const uint64_t begin = 2 * BLOCK, end = 22 * BLOCK;
+
+	expect_extent(store, 0, SIZE, SIZE, false);
+	for (size_t at = 0, n; at < SIZE; at += n) {
+		n = SIZE - at < 98304 ? SIZE - at : 98304;
+		expect_bytes(store, at, n);
+		image_store_release(store, at, n);
+	}
+	expect_extent(store, 0, SIZE, begin, false);
+	expect_extent(store, 0, 5, 5, false);
+	expect_extent(store, begin, SIZE, end - begin, true);
+	expect_extent(store, begin + 1, 7, 7, true);
+	expect_extent(store, end - 1, SIZE, 1, true);
+	expect_extent(store, end, SIZE - end, SIZE - end, false);
+	/* Holes take no memory, and are read again. */
+	expect_bytes(store, begin + 1000, (size_t)(end - begin) - 1000);
+	image_store_close(store);
+}
+
+/* A tap that compares what it sees. */
+static size_t n_seen;
+
+static int
+tap_see(struct image_tap *tap, const void *seen, size_t length,
+	struct image_error *err)
+{
+	(void)tap;
+	(void)err;
+	if (length)
+		assert_memory_equal(seen, bytes + n_seen, length);
+	n_seen += length;
+	return 0;
+}
+
+static void
+tap_close(struct image_tap *tap)
+{
+	(void)tap;
+}
+
+TEST(a_tap_sees_zeros_that_could_be_skipped)
+{
+	struct image_tap tap = {tap_see, tap_close};
+	struct image_store *store = open_store(stream_with_zeros(), false);
+	struct image_error err;
+
+	n_seen = 0;
+	assert_int_equal(image_blocks_once(&store, 0, &tap, &err), 0);
+	assert_int_equal(image_blocks_drain(store, &err), 0);
+	assert_int_equal(n_seen, SIZE);
+	image_store_close(store);
+}
+
+TEST(drain_skips_zeros)
+{
+	struct fake *fake = stream_with_zeros();
+	struct image_store *store = open_store(fake, false);
+	struct image_error err;
+
+	expect_bytes(store, 0, 1000);
+	assert_int_equal(image_blocks_drain(store, &err), 0);
+	assert_int_equal(fake->at, SIZE);
+	expect_extent(store, 3 * BLOCK, BLOCK, BLOCK, true);
 	image_store_close(store);
 }
 

@@ -205,6 +205,10 @@ def write_packed(directory):
     data = [bytes(20 * KI), bytes(range(256)) * 40, b"text\n" * 999,
             hashlib.shake_128(b"x").digest(700)]
     whole = b"".join(data)
+    # A frame of 300 KiB of zeros, as hone writes it.
+    zeros = (b"\x28\xb5\x2f\xfd\x80\x38" + (300 * KI).to_bytes(4, "little") +
+             b"\x2c\0\0\x0d\0\x20\0\0" + b"\x02\0\x10\0" +
+             (1 | 1 << 1 | 44 * KI << 3).to_bytes(3, "little") + b"\0")
     # The least memory of unpack_fuzz.c is 1 MiB.
     xz = ("xz", "-c", "--block-size=9000", "--lzma2=dict=64KiB")
     zstd = ("zstd", "-qc", "--no-check", "--zstd=wlog=16")
@@ -224,6 +228,7 @@ def write_packed(directory):
         "zstd": b"".join(pipe(each, *zstd, f"--stream-size={len(each)}")
                          for each in [*data, *data[:2]]),
         "zstd-unsized": b"".join(pipe(each, *zstd) for each in [*data, b""]),
+        "zstd-zeros": zeros + pipe(data[2], *zstd) + zeros + zeros,
         "zstd-large": pipe(whole, "zstd", "-qc", "--long=25"),
         "zstd-long": pipe(whole, "zstd", "-qc", "--check", "--long=21") +
         b"\x50\x2a\x4d\x18\x01\0\0\0x" + ZSTD}

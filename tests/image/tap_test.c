@@ -38,7 +38,8 @@ given_close(struct image_stream *stream)
 	((struct given *)stream)->closed = true;
 }
 
-static const struct image_stream_ops given_ops = {given_read, given_close};
+static const struct image_stream_ops given_ops = {
+	.read = given_read, .close = given_close};
 
 static char name[] = "given";
 

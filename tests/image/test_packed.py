@@ -129,14 +129,14 @@ def test_the_disk_comes_back(work, hone, size, kind):
 
 def test_frames(work, hone):
     """Data in pieces of 8 MiB, without the zeros around it."""
-    disk = holey(work / "source.raw", 4 * GI + 8 * MI + 5,
+    disk = holey(work / "source.raw", 2 * GI + 8 * MI + 5,
                  (3 * MI, b"a" * 5 * MI), (8 * MI, b"b" * 100),
-                 (GI + 300 * MI + 77, b"c"), (4 * GI, b"d"))
+                 (300 * MI + 77, b"c"), (2 * GI, b"d"))
     path = pack(hone, disk, "zst")
     assert frames(path) == [
         (True, 3 * MI), (False, 5 * MI), (False, BLOCK),
-        (True, GI), (True, 292 * MI - BLOCK), (False, BLOCK),
-        (True, GI), (True, GI), (True, 724 * MI - BLOCK), (False, BLOCK),
+        (True, 292 * MI - BLOCK), (False, BLOCK),
+        (True, GI), (True, 724 * MI - BLOCK), (False, BLOCK),
         (True, 8 * MI - BLOCK + 5)]
     assert path.stat().st_size < 256 * KI
     for words in ["zstd", "-dqf", "--sparse"], ["pzstd", "-dqf"]:
@@ -343,3 +343,46 @@ def test_names_in_json(work, hone):
         "convert", "--json", disk, work / name).stdout))
         for name in ("a", "a.zst"))
     assert packed - plain == {"packing", "compressed_from", "compressed_to"}
+
+
+def test_zeros_that_were_packed_are_holes(work, hone):
+    """What lies in frames of zeros, and in no other frame."""
+    disk = holey(work / "source.raw", 200 * MI, (8 * MI, b"a" * MI),
+                 (98 * MI, b"b" * 4 * MI + bytes(MI) + b"c" * MI))
+    path = pack(hone, disk, "zst")
+    told = json.loads(hone.ok("map", "--json", path).stdout)
+    runs = [(e["kind"], e["length"]) for e in told]
+    assert runs[:3] == [("hole", 8 * MI), ("data", MI),
+                        ("hole", 89 * MI)]
+    assert ("zero", MI) in runs  # compressed with the data around it
+    said = hone.json("convert", "--json", path, work / "back.raw")
+    zeros = sum(size for is_zero, size in frames(path) if is_zero)
+    assert said["hole_bytes"] == zeros
+    hone.ok("compare", "-q", "--strict", work / "back.raw", disk)
+    (work / "back.raw").unlink()
+    wanted = hone.ok("digest", "-a", "md5", disk).stdout.split()[0].decode()
+    for threads in "1", "8":
+        with subprocess.Popen([hone.path, "convert", "-q", "-m", threads, "-",
+                               "-"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as process:
+            with open(path, "rb") as file:
+                process.stdin.write(file.read())
+            process.stdin.close()
+            found = hashlib.file_digest(process.stdout, "md5").hexdigest()
+        assert found == wanted
+        assert process.returncode == 0
+
+
+def test_a_table_that_lies_is_harmless(work, hone):
+    """It is not read, but has to be whole."""
+    disk = holey(work / "source.raw", 9 * MI, (3 * MI, os.urandom(MI)))
+    data = pack(hone, disk, "zst").read_bytes()
+    table = len(data) - 17 - 8 * number(data, len(data) - 9, 4)
+    changed = work / "changed.img.zst"
+    for at in range(table + 8, len(data), 3):
+        changed.write_bytes(data[:at] + bytes([data[at] ^ 0x81]) + data[at + 1:])
+        hone.ok("compare", "-q", "--strict", changed, disk)
+    for end in table + 1, table + 8, len(data) - 1:
+        changed.write_bytes(data[:end])
+        done = hone.run("convert", changed, work / "out")
+        assert done.returncode == 3 and not (work / "out").exists()

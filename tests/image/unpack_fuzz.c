@@ -192,6 +192,24 @@ struct content {
 	struct image_error err;
 };
 
+/* A hole of what was read is zero. */
+static void
+check_hole(struct image_store *store, const unsigned char *bytes,
+	uint64_t offset, size_t length)
+{
+	struct image_error err;
+	uint64_t found;
+	bool hole;
+
+	if (image_store_extent(store, offset, length, &found, &hole, &err) <
+			0 ||
+		found == 0 || found > length)
+		abort();
+	for (size_t i = 0; hole && i < found; i++)
+		if (bytes[i])
+			abort();
+}
+
 /* Read up to the end or to MOST, and release what was read. */
 static int
 visit(struct image_store *store, size_t each, struct content *to)
@@ -211,6 +229,8 @@ visit(struct image_store *store, size_t each, struct content *to)
 			(size_t)reached, &to->err);
 		if (rc < 0)
 			break;
+		check_hole(store, to->bytes + to->length, to->length,
+			(size_t)reached);
 		image_store_release(store, to->length, reached);
 		to->length += (size_t)reached;
 	}

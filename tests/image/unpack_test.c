@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include "codec/zero_frame.h"
 #include "support.h"
 #include "unpack/unpack.h"
 
@@ -221,7 +222,8 @@ given_close(struct image_stream *stream)
 	*((struct given *)stream)->closed = true;
 }
 
-static const struct image_stream_ops given_ops = {given_read, given_close};
+static const struct image_stream_ops given_ops = {
+	.read = given_read, .close = given_close};
 
 struct result {
 	unsigned char data[ROOM];
@@ -397,6 +399,99 @@ TEST(members_follow_each_other)
 		assert_int_equal(unpack(p, &packed, &slow, &result), 0);
 		expect_content(&result, 3000);
 	}
+}
+
+static void
+pack_zero_frame(struct bytes *to, uint64_t zeros)
+{
+	image_zero_frame_put(to->data + to->length, zeros);
+	to->length += image_zero_frame_size(zeros);
+}
+
+/* libzstd, in the one thread, has the same bytes as the threads. */
+TEST(frames_of_zeros_have_their_zeros)
+{
+	static const uint64_t sizes[] = {1, 1000, IMAGE_ZERO_BLOCK - 1,
+		IMAGE_ZERO_BLOCK, IMAGE_ZERO_BLOCK + 1, 5 * IMAGE_ZERO_BLOCK};
+	static const struct way ways[] = {
+		{.piece = ROOM, .take = ROOM, .memory = 6 * MI},
+		{.piece = 1, .take = 70000, .memory = 6 * MI}};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		size_t n = (size_t)sizes[i];
+		pack_content(IMAGE_PACKING_ZSTD, 3000);
+		pack_zero_frame(&packed, n);
+		pack_zero_frame(&packed, 7);
+		pack_zstd(&packed, content(500), 500);
+		pack_zero_frame(&packed, n);
+		for (size_t k = 0; k < 2; k++) {
+			assert_int_equal(unpack(IMAGE_PACKING_ZSTD, &packed,
+						 &ways[k], &result),
+				0);
+			assert_int_equal(result.length, 3500 + 2 * n + 7);
+			for (size_t at = 3000; at < 3007 + n; at++)
+				assert_int_equal(result.data[at], 0);
+			assert_memory_equal(
+				result.data + 3007 + n, content(500), 500);
+		}
+	}
+}
+
+TEST(each_byte_of_a_frame_of_zeros_counts)
+{
+	pack_content(IMAGE_PACKING_ZSTD, 100);
+	size_t begin = packed.length;
+	pack_zero_frame(&packed, 3 * IMAGE_ZERO_BLOCK + 5);
+	size_t length = packed.length;
+
+	for (size_t at = begin; at < length; at++)
+		for (int bit = 0; bit < 8; bit++) {
+			packed.data[at] ^= (unsigned char)(1 << bit);
+			unpack(IMAGE_PACKING_ZSTD, &packed, &plain, &result);
+			packed.data[at] ^= (unsigned char)(1 << bit);
+		}
+	for (packed.length = begin; packed.length < length; packed.length++)
+		unpack(IMAGE_PACKING_ZSTD, &packed, &plain, &result);
+}
+
+TEST(zeros_are_skipped_in_multiples)
+{
+	char name[] = "disk";
+	bool closed = false;
+	struct given given = {.stream = {&given_ops, name, IMAGE_SIZE_UNKNOWN,
+				      NULL, 0, 0, NULL},
+		.bytes = &packed,
+		.piece = ROOM,
+		.broken = SIZE_MAX,
+		.closed = &closed};
+	struct image_stream *out;
+	struct image_error err;
+	uint64_t length;
+	size_t got;
+
+	packed.length = 0;
+	for (int i = 0; i < 20; i++)
+		pack_zero_frame(&packed, IMAGE_ZERO_FRAME);
+	pack_zero_frame(&packed, 1000);
+	pack_zstd(&packed, content(10), 10);
+	assert_int_equal(image_unpack_open(IMAGE_PACKING_ZSTD, &given.stream,
+				 6 * MI, 3, &out, &err),
+		0);
+	uint64_t all = 0;
+	while (image_stream_skip(out, 4096, &length, &err) == 0 && length) {
+		assert_int_equal(length % 4096, 0);
+		all += length;
+	}
+	assert_true(all == 20 * IMAGE_ZERO_FRAME);
+	assert_int_equal(
+		image_stream_read(out, result.data, ROOM, &got, &err), 0);
+	assert_int_equal(got, 1000);
+	assert_int_equal(image_stream_skip(out, 1, &length, &err), 0);
+	assert_int_equal(length, 0);
+	assert_int_equal(
+		image_stream_read(out, result.data, ROOM, &got, &err), 0);
+	assert_int_equal(got, 10);
+	image_stream_close(out);
 }
 
 TEST(zeros_may_follow_the_last_member)
