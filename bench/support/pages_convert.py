@@ -135,7 +135,7 @@ def measured_again(rows):
 
 # What conversions are compared with; the other packages are rivals of parts.
 OF_COMMANDS = ("qemu-utils", "libnbd-bin", "pigz", "zstd", "xz-utils", "zlib1g",
-               "libzstd1")
+               "libzstd1", "curl", "openssl", "gzip", "tar")
 
 
 # What the cache is compared with: pages_cache.versions() has these.

@@ -14,6 +14,7 @@ from pathlib import Path
 PROGRAMS = ("qemu-img", "qemu-nbd", "nbdcopy", "pigz", "zstd", "xz", "curl",
             "openssl", "gzip", "tar", "cp")
 PACKAGES = ("qemu-utils", "libnbd-bin", "pigz", "zstd", "xz-utils", "gcc",
+            "curl", "openssl", "gzip", "tar",
             "libc6", "libisal2", "libmimalloc2.0", "libmimalloc3",
             "libjemalloc2", "libtcmalloc-minimal4",
             "libtcmalloc-minimal4t64", "libck-dev", "libzstd1", "zlib1g",
