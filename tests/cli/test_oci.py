@@ -5,13 +5,13 @@ import json
 import os
 import random
 import re
-import shutil
 import ssl
 import subprocess
 import urllib.parse
 
 import pytest
 
+from harness import need
 from http_server import script, head, hang_up, send, status
 from registry import (
     DOCKER_LIST, DOCKER_MANIFEST, DOCKER_TAR, EMPTY, INDEX, OCI, PACKED, TAR,
@@ -588,8 +588,7 @@ def registry_with_tls(request, web, work, disk):
 
 def certificate(work):
     """cert.pem and key.pem for 127.0.0.1."""
-    if not shutil.which("openssl"):
-        pytest.skip("openssl is not installed")
+    need("openssl")
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
          "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
@@ -605,7 +604,10 @@ def test_the_login_of_docker_is_used(logins, key):
     config = {"auths": {key.format(logins.host): {"auth": auth},
                         "other": {"auth": "eDp5"}}}
     path = logins.file("auth.json", config)
-    assert logins.run(REGISTRY_AUTH_FILE=str(path)).returncode == 0
+    done = logins.run("--trace", "http", REGISTRY_AUTH_FILE=str(path))
+    assert done.returncode == 0 and auth.encode() not in done.stderr
+    assert done.stderr.count(b"GET https://") == len(
+        logins.registry.server.requests)
     logins.file("config.json", config, "docker")
     done = logins.run(DOCKER_CONFIG=str(logins.work / "docker"))
     assert done.returncode == 0, done
