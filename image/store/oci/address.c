@@ -62,9 +62,11 @@ complete(struct oci_address *a, const char *host, const char *name)
 		      strcmp(host, "index.docker.io") == 0;
 	const char *folder = docker && !strchr(name, '/') ? "library/" : "";
 	int length = snprintf(a->name, sizeof(a->name), "%s%s", folder, name);
+	int host_length = snprintf(
+		a->host, sizeof(a->host), "%s", docker ? OCI_DOCKER : host);
 
-	snprintf(a->host, sizeof(a->host), "%s", docker ? OCI_DOCKER : host);
-	return length < (int)sizeof(a->name) && strlen(host) < sizeof(a->host);
+	return length < (int)sizeof(a->name) &&
+	       host_length < (int)sizeof(a->host);
 }
 
 /* Cut the text at the last such byte. Returns what is behind it, or NULL. */
