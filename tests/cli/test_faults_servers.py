@@ -22,6 +22,7 @@ import nbd_server
 from harness import TIMEOUT, assert_same, error_line, stamp
 from test_faults import (
     DISTURBED, NEVER, RENAMING, SEED, alike, disturb, sanitizer_fell)
+from registry import Registry
 from test_http import CLEAN
 
 SECTOR, MI = 512, 1 << 20
@@ -75,8 +76,24 @@ def target(content, work):
     return server, [server.url]
 
 
-ROWS = {"http-raw": ranges, "http-expect": forward, "nbd-qcow2": export,
-        "raw-nbd": target}
+def registry(content, work):
+    """A layer of a container, whose registry asks for a token."""
+    assert work
+    made = Registry()
+    made.server = http_server.Server(b"", made.answer)
+    made.image(made.layer({"disk/a": content}, "+gzip"))
+    made.bend["/token?service=&scope=" + "".join(
+        f"%{byte:02x}" for byte in b"repository:vms/disk:pull")] = \
+        http_server.script(http_server.head(200, {}, 14),
+                           http_server.write(b'{"token": "t"}'))
+    made.first = lambda handler, request: None if "token" in request.path or \
+        request.headers["Authorization"] == "Bearer t" else handler.status(
+            401, WWW_Authenticate=f'Bearer realm="{made.server.url("/token")}"')
+    return made.server, ["-O", "raw", "--plain-http", made.url()]
+
+
+ROWS = {"http-raw": ranges, "http-expect": forward, "http-oci": registry,
+        "nbd-qcow2": export, "raw-nbd": target}
 
 
 class Sweep:

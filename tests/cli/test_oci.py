@@ -5,6 +5,8 @@ import json
 import os
 import random
 import re
+import shutil
+import socket
 import ssl
 import subprocess
 import urllib.parse
@@ -119,8 +121,9 @@ def test_info_reads_the_begin_of_a_layer(oci, registry):
         registry.index(manifest)
     text = oci.run("info", "--platform", "linux/arm").stdout.decode()
     assert f"manifest:          {manifest['digest']}\n" \
-        f"platform:          linux/arm/v7\nlayer:             {made['digest']}" \
-        "\nmember:            disk/a.img\n" in text
+        "platform:          linux/arm/v7\n" \
+        f"layer:             {made['digest']}\n" \
+        "member:            disk/a.img\n" in text
     assert registry.server.sent < 2 << 20
 
 
@@ -164,8 +167,8 @@ def test_an_annotation_chooses_among_disks(oci, registry, disk):
         entry(registry, bytes([len(kind)]) * 512 + disk, "t", "linux/amd64",
               annotations={"disktype": kind}) for kind in ("raw", "qemu")))
     for kind in "qemu", "raw":
-        oci.copies(bytes([len(kind)]) * 512 + disk, "--platform", "linux/amd64",
-                   "--oci-annotation", f"disktype={kind}")
+        oci.copies(bytes([len(kind)]) * 512 + disk, "--platform",
+                   "linux/amd64", "--oci-annotation", f"disktype={kind}")
     assert "the annotation disktype=x" in oci.refuses(
         "--platform", "linux/amd64", "--oci-annotation", "disktype=x")
 
@@ -666,3 +669,51 @@ def test_a_login_goes_nowhere_without_tls(oci, registry, work, basic):
     assert (b"not sent without TLS" in done.stderr) == basic
     assert not any("Basic" in (request.headers["Authorization"] or "")
                    for request in registry.server.requests)
+
+
+@pytest.fixture(name="debian")
+def registry_of_debian(work):
+    """host:port of an empty docker-registry."""
+    for name in "docker-registry", "skopeo":
+        if not shutil.which(name):
+            pytest.skip(f"{name} is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        host = f"127.0.0.1:{free.getsockname()[1]}"
+    (work / "config.yml").write_text(json.dumps({
+        "version": "0.1", "http": {"addr": host},
+        "storage": {"filesystem": {"rootdirectory": str(work / "data")}}}))
+    with subprocess.Popen(["docker-registry", "serve", work / "config.yml"],
+                          stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as server:
+        for line in server.stderr:
+            if b"listening on" in line:
+                break
+        yield host
+        server.kill()
+
+
+def test_debians_registry_has_what_skopeo_brought(web, debian, disk, work):
+    made = Registry()
+    wanted = made.index(*(entry(made, disk[::step], "t", f"linux/{name}")
+                          for name, step in (("arm64", -1), ("amd64", 1))))
+    blobs = work / "layout" / "blobs" / "sha256"
+    blobs.mkdir(parents=True)
+    for (kind, digest), content in made.files.items():
+        if kind == "blobs":
+            (blobs / digest.split(":")[1]).write_bytes(content)
+    (work / "layout" / "oci-layout").write_text(
+        '{"imageLayoutVersion": "1.0.0"}')
+    (work / "layout" / "index.json").write_text(json.dumps(
+        {"schemaVersion": 2, "manifests": [wanted]}))
+    subprocess.run(
+        ["skopeo", "--insecure-policy", "copy", "--quiet", "--all",
+         "--preserve-digests",
+         "--dest-tls-verify=false", f"oci:{work}/layout",
+         f"docker://{debian}/vms/disk:42"], check=True)
+    for reference in ":42", f"@{wanted['digest']}":
+        for name, step in ("arm64", -1), ("amd64", 1):
+            out = work / "copy.raw"
+            web.ok("convert", "-q", "--force", "--plain-http", "--platform",
+                   f"linux/{name}", f"oci://{debian}/vms/disk{reference}", out)
+            assert out.read_bytes() == disk[::step]
