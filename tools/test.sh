@@ -318,7 +318,7 @@ cli_tsan() {
     ninja -j "$jobs" -C build/cli-tsan cli/hone
     pytests cli-tsan with_tsan tests/cli/test_http.py \
         tests/cli/test_http_nginx.py tests/cli/test_nbd.py \
-        tests/cli/test_servers.py -k "$of_tsan" \
+        tests/cli/test_oci.py tests/cli/test_servers.py -k "$of_tsan" \
         -m 'not all'
 }
 
@@ -419,7 +419,7 @@ of_tsan="ranges_are_long or six_requests or 16_mib or goes_on_at_the_byte or \
 changes_meanwhile or stops_in_the_middle or comes_again_five or \
 without_ranges_is_read or limit_of_the_rate or many_and_large or made_again or \
 over_lost or fewer_connections or handshakes_are_finished or another_size or \
-errors_of_the_server or tries_are_bounded"
+errors_of_the_server or tries_are_bounded or renewed_inside"
 
 test_cli() {
     # shellcheck disable=SC2046,SC2086
