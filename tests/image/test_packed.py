@@ -108,7 +108,7 @@ def frames(path):
 
 @kinds
 @pytest.mark.parametrize("size", [0, 1, 700, BLOCK - 1, MI + 300, 9 * MI - 100,
-                                  33 * MI])
+                                  17 * MI])
 def test_the_disk_comes_back(work, hone, size, kind):
     """Of every size, to a file and to a pipe."""
     disk = work / "source.raw"
@@ -151,11 +151,11 @@ def test_frames(work, hone):
 
 def test_zeros_of_gzip(work, hone):
     """Each power of two, and a run of more than a write has."""
-    runs, at, data = [1, 3, 64, 65, 200], 0, []
+    runs, at, data = [1, 3, 64], 0, []
     for run in runs:
         data.append((at, b"x" * BLOCK))
         at += BLOCK + run * BLOCK
-    disk = holey(work / "source.raw", at + 130 * MI + 12345, *data)
+    disk = holey(work / "source.raw", at + 66 * MI + 12345, *data)
     path = pack(hone, disk, "gz")
     subprocess.run(["gzip", "-t", path], check=True, timeout=1000)
     with gzip.open(path) as stream:
