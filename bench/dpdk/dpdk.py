@@ -50,7 +50,7 @@ def dpdk_test(options, ops, cpus, shorter):
     with tempfile.TemporaryDirectory() as runtime:
         done = subprocess.run(
             [next(options.root.rglob("dpdk-test")), "--no-huge", "--no-pci",
-             "--no-telemetry", "--no-shconf", "-m", "512",
+             "--no-telemetry", "--no-shconf", "-m", "2048",
              f"--mbuf-pool-ops-name={ops}",
              "--lcores", f"0@{cpus[0]},1@{cpus[1]}"],
             env={**os.environ, "LD_LIBRARY_PATH": ":".join(sorted(libs)),
