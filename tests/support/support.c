@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +45,33 @@ size_t
 support_below(uint64_t *state, size_t below)
 {
 	return (size_t)(support_random(state) >> 11) % below;
+}
+
+void
+support_threads(void *(*fn)(void *), void *arguments, unsigned n, size_t size)
+{
+	pthread_t threads[16];
+
+	assert_true(n <= sizeof(threads) / sizeof(*threads));
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, fn,
+					 (char *)arguments + i * size),
+			0);
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
+void
+support_one_cpu(void)
+{
+	int cpu = sched_getcpu();
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	if (cpu >= 0) {
+		CPU_SET((size_t)cpu, &one);
+		(void)sched_setaffinity(0, sizeof(one), &one);
+	}
 }
 
 static bool

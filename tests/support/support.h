@@ -37,7 +37,7 @@ size_t support_below(uint64_t *state, size_t below);
 
 /*
  * The head of a function that the linker puts in place of one that the library
- * calls. __real_NAME() is the original. wraps.py finds the names in the
+ * calls. __real_NAME() is the original. wraps.awk finds the names in the
  * sources.
  */
 #define STANDS_FOR(type, name, ...)                                            \
@@ -55,6 +55,18 @@ size_t support_below(uint64_t *state, size_t below);
 		if (!(cond) && atomic_fetch_add(&(run)->errors, 1) < 5)        \
 			printf("# not so: %s\n", #cond);                       \
 	} while (0)
+
+/*
+ * Runs fn in n threads at a time, each with another argument, and waits for
+ * their ends. The arguments are `size` bytes apart; 0: all threads have the
+ * same one.
+ */
+void support_threads(
+	void *(*fn)(void *), void *arguments, unsigned n, size_t size);
+
+/* From now on, this process and its children run on one CPU: single steps take
+ * half of the time there. */
+void support_one_cpu(void);
 
 /* A cmocka teardown: allows every feature of the CPU again. */
 int support_lift_limit(void **state);
