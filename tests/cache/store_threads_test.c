@@ -5,7 +5,6 @@
  * used again too early.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +24,6 @@ struct run {
 };
 
 struct thread {
-	pthread_t id;
 	struct run *run;
 	uint64_t random;
 	struct php_hone_member m;
@@ -147,12 +145,8 @@ TEST(threads_find_what_is_whole)
 	for (unsigned i = 0; i < THREADS; i++) {
 		threads[i].run = &run;
 		threads[i].random = run.seed + i * 0x9e3779b97f4a7c15 + 1;
-		assert_int_equal(
-			pthread_create(&threads[i].id, NULL, work, &threads[i]),
-			0);
 	}
-	for (unsigned i = 0; i < THREADS; i++)
-		pthread_join(threads[i].id, NULL);
+	support_threads(work, threads, THREADS, sizeof(*threads));
 	struct php_hone_member m;
 	assert_int_equal(php_hone_member_join(&m, run.store), 0);
 	struct php_hone_store_info info;
@@ -194,14 +188,9 @@ TEST(no_change_is_lost)
 	struct php_hone_member m;
 	assert_int_equal(php_hone_member_join(&m, run.store), 0);
 	assert_int_equal(put(&m, "counter", 0, 0), 0);
-	for (unsigned i = 0; i < THREADS; i++) {
-		threads[i].run = &run;
-		assert_int_equal(
-			pthread_create(&threads[i].id, NULL, add, &threads[i]),
-			0);
-	}
 	for (unsigned i = 0; i < THREADS; i++)
-		pthread_join(threads[i].id, NULL);
+		threads[i].run = &run;
+	support_threads(add, threads, THREADS, sizeof(*threads));
 	struct php_hone_key key = key_of("counter");
 	php_hone_member_pin(&m);
 	assert_int_equal(find_key(&m, &key)->value[0], THREADS * ADDS);

@@ -93,16 +93,14 @@ streamed_by(const unsigned char *code)
 static void
 look(pid_t pid, struct seen *seen)
 {
-	unsigned char code[sizeof(long)];
-	long at, word;
+	const unsigned char *code;
 
 	errno = 0;
-	at = ptrace(PTRACE_PEEKUSER, pid,
+	/* The child has the code of this process. */
+	code = (const unsigned char *)ptrace(PTRACE_PEEKUSER, pid,
 		(void *)offsetof(struct user_regs_struct, rip), NULL);
-	word = ptrace(PTRACE_PEEKTEXT, pid, (void *)at, NULL);
 	if (errno != 0)
-		fail_msg("PTRACE_PEEK: %s", strerror(errno));
-	memcpy(code, &word, sizeof(code));
+		fail_msg("PTRACE_PEEKUSER: %s", strerror(errno));
 	if (is_fence(code)) {
 		seen->fences++;
 		seen->open = false;
@@ -121,6 +119,7 @@ trace(const struct traced *t)
 	pid_t pid;
 
 	fflush(NULL);
+	support_one_cpu();
 	pid = fork();
 	if (pid == 0)
 		child(t);

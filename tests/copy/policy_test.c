@@ -13,6 +13,7 @@
 
 #define BLOCK ((size_t)16384)
 #define ROUNDS 3000
+#define EACH_BYTE UINT64_C(0x0101010101010101)
 
 TEST(default_threshold_comes_from_the_trait_or_the_caches)
 {
@@ -206,7 +207,7 @@ TEST(stream_fetches_into_l2_if_the_trait_is_not_0)
 
 /* A block that one thread fills by streaming and another reads. */
 struct exchange {
-	unsigned char *block;
+	uint64_t *block;
 	int policy;
 	_Atomic unsigned published, seen;
 	unsigned torn;
@@ -236,7 +237,7 @@ publish(void *arg)
 static void
 exchange_blocks(int policy)
 {
-	static unsigned char block[BLOCK] __attribute__((aligned(64)));
+	static uint64_t block[BLOCK / 8] __attribute__((aligned(64)));
 	struct exchange x = {.block = block, .policy = policy};
 	pthread_t thread;
 
@@ -246,8 +247,8 @@ exchange_blocks(int policy)
 		while (atomic_load_explicit(
 			       &x.published, memory_order_acquire) != round)
 			sched_yield();
-		for (size_t i = BLOCK; i-- > 0;)
-			x.torn += block[i] != round % 251;
+		for (size_t i = BLOCK / 8; i-- > 0;)
+			x.torn += block[i] != round % 251 * EACH_BYTE;
 		/* Release: the writer may overwrite what was read. */
 		atomic_store_explicit(&x.seen, round, memory_order_release);
 	}

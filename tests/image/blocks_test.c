@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Stores over streams, and streams over stores. */
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "blocks/blocks.h"
-#include "test.h"
+#include "support.h"
 
 #define SIZE ((size_t)5 * 1024 * 1024 + 777)
 #define MEMORY ((uint64_t)600 * 1024)
@@ -26,6 +25,7 @@ struct fake {
 };
 
 static unsigned char bytes[SIZE];
+static bool bytes_are_made;
 static unsigned n_closed;
 
 static int
@@ -79,8 +79,9 @@ fake_stream(size_t size)
 {
 	struct fake *fake = calloc(1, sizeof(*fake));
 
-	for (size_t i = 0; i < SIZE; i++)
+	for (size_t i = 0; !bytes_are_made && i < SIZE; i++)
 		bytes[i] = (unsigned char)((i * 2654435761u) >> 13);
+	bytes_are_made = true;
 	fake->stream.ops = &fake_ops;
 	fake->stream.name = strdup("fake");
 	fake->stream.size = IMAGE_SIZE_UNKNOWN;
@@ -299,6 +300,7 @@ TEST(zeros_that_are_needed_later_read_as_zeros)
 	expect_bytes(store, SIZE - 1, 1);
 	expect_bytes(store, 0, SIZE - 1);
 	image_store_close(store);
+	bytes_are_made = false;
 }
 
 TEST(a_store_without_space_fails_with_one_sentence)
@@ -488,7 +490,6 @@ TEST(drain_reads_to_the_end_and_keeps_nothing)
 
 /* What several threads read from one store. */
 struct reader {
-	pthread_t thread;
 	struct image_store *store;
 	unsigned seed;
 	int rc;
@@ -534,22 +535,16 @@ TEST(threads_read_at_random_offsets)
 	struct reader readers[4];
 
 	printf("# HONE_SEED=%u\n", first);
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < 4; i++)
 		readers[i] = (struct reader){
 			.store = store, .seed = first + i, .rc = -2};
-		assert_int_equal(pthread_create(&readers[i].thread, NULL,
-					 reader, &readers[i]),
-			0);
-	}
-	for (unsigned i = 0; i < 4; i++) {
-		pthread_join(readers[i].thread, NULL);
+	support_threads(reader, readers, 4, sizeof(*readers));
+	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(readers[i].rc, 0);
-	}
 	image_store_close(store);
 }
 
 struct sweeper {
-	pthread_t thread;
 	struct image_store *store;
 	size_t *next;
 	int rc;
@@ -584,17 +579,12 @@ TEST(threads_that_read_and_release_in_order_need_no_space)
 	struct sweeper sweepers[3];
 	size_t next = 0;
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++)
 		sweepers[i] = (struct sweeper){
 			.store = store, .next = &next, .rc = -1};
-		assert_int_equal(pthread_create(&sweepers[i].thread, NULL,
-					 sweep, &sweepers[i]),
-			0);
-	}
-	for (int i = 0; i < 3; i++) {
-		pthread_join(sweepers[i].thread, NULL);
+	support_threads(sweep, sweepers, 3, sizeof(*sweepers));
+	for (int i = 0; i < 3; i++)
 		assert_int_equal(sweepers[i].rc, 0);
-	}
 	image_store_close(store);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "blocks/cache.h"
-#include "test.h"
+#include "support.h"
 
 #define SIZE ((size_t)40 * 1024 * 1024 + 777)
 #define REQUESTS 1024
@@ -197,7 +197,6 @@ open_sequence(uint64_t memory, struct witness *w)
 
 /* What several threads do with one store. */
 struct reader {
-	pthread_t thread;
 	struct image_store *store;
 	/* NULL: read anywhere, and release nothing */
 	size_t *next;
@@ -240,14 +239,10 @@ read_by_threads(struct image_store *store, bool in_order)
 			.next = in_order ? &next : NULL,
 			.seed = ((struct fake *)store)->seed + i,
 			.rc = -1};
-		assert_int_equal(pthread_create(&readers[i].thread, NULL,
-					 reader_run, &readers[i]),
-			0);
 	}
-	for (unsigned i = 0; i < 4; i++) {
-		pthread_join(readers[i].thread, NULL);
+	support_threads(reader_run, readers, 4, sizeof(*readers));
+	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(readers[i].rc, 0);
-	}
 }
 
 TEST(threads_read_ranges_anywhere_in_little_memory)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cache of tables: bounded, and the same for every thread. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,19 +134,13 @@ TEST(threads_share_a_small_cache)
 	uint64_t seed = support_seed();
 	struct image_slices *cache = image_slices_create(KEPT * SLICE);
 	struct run runs[THREADS];
-	pthread_t threads[THREADS];
 
-	for (unsigned t = 0; t < THREADS; t++) {
+	for (unsigned t = 0; t < THREADS; t++)
 		runs[t] = (struct run){
 			.cache = cache, .seed = support_random(&seed)};
-		assert_int_equal(pthread_create(&threads[t], NULL,
-					 take_at_random, &runs[t]),
-			0);
-	}
-	for (unsigned t = 0; t < THREADS; t++) {
-		pthread_join(threads[t], NULL);
+	support_threads(take_at_random, runs, THREADS, sizeof(*runs));
+	for (unsigned t = 0; t < THREADS; t++)
 		assert_int_equal(runs[t].errors, 0);
-	}
 	image_slices_destroy(cache);
 }
 

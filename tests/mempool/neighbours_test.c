@@ -4,7 +4,6 @@
  * AddressSanitizer keeps one byte of state for 8 bytes of memory: if two
  * objects shared that byte, it would report correct programs.
  */
-#include <pthread.h>
 #include <string.h>
 #include "mempool_support.h"
 
@@ -45,7 +44,6 @@ TEST(a_sanitizer_has_whole_granules_for_each_object)
 }
 
 struct user {
-	pthread_t id;
 	struct hone_mempool *pool;
 	unsigned char number;
 	unsigned errors;
@@ -77,14 +75,10 @@ TEST(threads_use_neighbouring_objects)
 	struct hone_mempool *pool = packed(3, 1, HONE_MEMPOOL_NO_COLOUR);
 	struct user users[4];
 
-	for (unsigned char i = 0; i < 4; i++) {
+	for (unsigned char i = 0; i < 4; i++)
 		users[i] = (struct user){.pool = pool, .number = i};
-		assert_int_equal(
-			pthread_create(&users[i].id, NULL, use, &users[i]), 0);
-	}
-	for (size_t i = 0; i < 4; i++) {
-		assert_int_equal(pthread_join(users[i].id, NULL), 0);
+	support_threads(use, users, 4, sizeof(*users));
+	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(users[i].errors, 0);
-	}
 	destroyed(pool);
 }

@@ -253,7 +253,6 @@ struct run {
 };
 
 struct thread {
-	pthread_t id;
 	struct run *run;
 	uint64_t seed;
 };
@@ -316,12 +315,8 @@ stressed(unsigned flags, size_t slots)
 	for (size_t i = 0; i < THREADS; i++) {
 		threads[i].run = &run;
 		threads[i].seed = support_random(&seed);
-		assert_int_equal(pthread_create(&threads[i].id, NULL,
-					 get_and_put, &threads[i]),
-			0);
 	}
-	for (size_t i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_join(threads[i].id, NULL), 0);
+	support_threads(get_and_put, threads, THREADS, sizeof(*threads));
 	assert_int_equal(run.errors, 0);
 	assert_int_equal(hone_mempool_available(run.pool), attr.capacity);
 	audited(run.pool, 0);

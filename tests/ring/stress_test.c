@@ -296,7 +296,6 @@ borrow_tokens(unsigned threads, size_t group)
 	static unsigned uses[MAX_THREADS * MAX_GROUP];
 	struct tokens t = {
 		.group = group, .turns = ELEMENTS / threads, .bulk = group > 1};
-	pthread_t ids[MAX_THREADS];
 	unsigned sum = 0;
 
 	assert_int_equal(
@@ -305,10 +304,7 @@ borrow_tokens(unsigned threads, size_t group)
 		uses[i] = 0;
 		assert_int_equal(hone_ring_enqueue(t.ring, &uses[i]), 0);
 	}
-	for (unsigned i = 0; i < threads; i++)
-		assert_int_equal(pthread_create(&ids[i], NULL, borrow, &t), 0);
-	for (unsigned i = 0; i < threads; i++)
-		assert_int_equal(pthread_join(ids[i], NULL), 0);
+	support_threads(borrow, &t, threads, 0);
 	assert_int_equal(atomic_load(&t.errors), 0);
 	for (size_t i = 0; i < threads * group; i++)
 		sum += uses[i];
