@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Shared by all Python tests: one seed, printed and accepted in HONE_SEED."""
+import itertools
 import os
 import random
 import sys
 
 import hypothesis
+import pytest
 
 sys.dont_write_bytecode = True
 
@@ -18,6 +20,17 @@ hypothesis.settings.register_profile(
     "hone", deadline=None, database=None, print_blob=False,
     max_examples=int(os.environ.get("HONE_EXAMPLES", "25")))
 hypothesis.settings.load_profile("hone")
+
+
+FOLDERS = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory):
+    """An empty folder. That of pytest lists all others to find a name."""
+    path = tmp_path_factory.getbasetemp() / str(next(FOLDERS))
+    path.mkdir(0o700)
+    return path
 
 
 def pytest_configure(config):

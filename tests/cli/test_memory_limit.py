@@ -8,6 +8,7 @@ and what fills a pipe, are outside of the cgroup.
 """
 import bz2
 import contextlib
+import functools
 import gzip
 import hashlib
 import lzma
@@ -60,10 +61,18 @@ def limited_fixture(hone, group):
 
 
 def chunk(number):
-    """8 MiB of the disk: zeros, or half a MiB of noise and runs of bytes."""
-    if number % 3 or number >= DATA // CHUNK:
+    """8 MiB of the disk: zeros, or one of four kinds of data, which take turns. No
+    dictionary but that of zstd --long reaches back to the last one of a kind."""
+    has_data = number % 3 == 0 and number < DATA // CHUNK
+    return content(number % 12) if has_data else content(None)
+
+
+@functools.cache
+def content(kind):
+    """Zeros, or half a MiB of noise and runs of bytes."""
+    if kind is None:
         return bytes(CHUNK)
-    make = random.Random(number)
+    make = random.Random(kind)
     runs = b"".join(bytes([byte | 1]) * (15 * KI)
                     for byte in make.randbytes(512))
     return make.randbytes(512 * KI) + runs
@@ -72,7 +81,7 @@ def chunk(number):
 def packed(path, pack, tool=()):
     """The disk with one member for each 8 MiB; its first 256 MiB are one stream
     of the tool if there is one."""
-    zeros = pack(bytes(CHUNK))
+    pack = functools.cache(pack)
     with open(path, "wb") as file:
         if tool:
             need(tool[0])
@@ -84,8 +93,7 @@ def packed(path, pack, tool=()):
             file.seek(0, os.SEEK_END)
         for number in (range(ONE // CHUNK, DATA // CHUNK) if tool else
                        range(SIZE // CHUNK)):
-            data = chunk(number)
-            file.write(pack(data) if any(data[:KI]) else zeros)
+            file.write(pack(chunk(number)))
 
 
 def zstd(data):

@@ -119,13 +119,13 @@ meson_build() {
     folder=meson/$1
     shift
     env -u PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR=/nonexistent \
-        meson setup "$folder" meson --wrap-mode=nodownload "$@" &&
+        meson setup "$folder" meson --wrap-mode=nodownload --buildtype=plain "$@" &&
         ninja -C "$folder" use &&
         "$folder/use"
 }
 
 meson_static() {
-    meson_build static -Dhone:default_library=static --buildtype=plain &&
+    meson_build static -Dhone:default_library=static &&
         needs meson/static/use no
 }
 

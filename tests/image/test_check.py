@@ -10,7 +10,7 @@ import pytest
 
 import qemu
 from checks import assert_sound, assert_unsafe, qemu_check, verdict
-from damage import COPIED, OFFSET, Image, make
+from damage import COPIED, OFFSET, Image, make, once
 from qemu import KI, MI
 
 
@@ -459,11 +459,14 @@ BITMAPS = [
 @pytest.mark.parametrize("base,at,code,value,text", BITMAPS)
 def test_damaged_bitmaps(work, hone, base, at, code, value, text):
     """They are no part of the disk, but refer to its clusters."""
-    path = make(work).path
-    qemu.img("bitmap", "--add", path, "b")
-    qemu.io(path, "write -P 4 1M 1M")
-    assert_sound(hone, path)
-    image = Image(path)
+    path = work / "a.qcow2"
+
+    def maker():
+        make(work)
+        qemu.img("bitmap", "--add", path, "b")
+        qemu.io(path, "write -P 4 1M 1M")
+        assert_sound(hone, path)
+    image = once(path, "bitmap", maker)
     image.data.extend(bytes(64 * KI))
     extension = image.extension(0x23852875) + 8
     entry = image.get("Q", extension + 16)

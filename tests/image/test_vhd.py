@@ -153,48 +153,61 @@ def kinds(work, creator, data):
     yield image.write(work / "dynamic.vhd")
 
 
-@pytest.mark.parametrize("creator,current", [row[:2] for row in CREATORS])
-def test_two_sizes_are_one_warning(work, hone, creator, current):
-    """The copy goes on. What a size would cut is refused by the check, unless
-    the user chooses: here, a backup GPT in the last sector."""
-    out, sure = work / "out.raw", creator in SURE
+def two_sizes(work, creator, current):
+    """Images whose sizes differ: the path, the disk by the current size, the size
+    that is read, and whether a check refuses the image: it has a backup GPT in the
+    last sector, which the smaller size cuts off."""
+    sure = creator in SURE
     for end, unsafe in (b"EFI PART", not sure), (b"", False):
         data = (b"x" * 4096).ljust(MI - SECTOR, b"\0") + end.ljust(SECTOR,
                                                                    b"\0")
         for path in kinds(work, creator, data):
             # The length of a fixed file proves its current size.
             size = MI if current or path.name == "fixed.vhd" else GEOMETRY
-            done = hone.run("convert", "--force", path, out)
-            assert done.returncode == 0
-            assert out.read_bytes() == data[:size]
-            if sure:
-                assert done.stderr == b""
-            else:
-                line = error_line(done.stderr)
-                for part in (str(path), f"{size} bytes by its ",
-                             f"{MI + GEOMETRY - size} by its ",
-                             "-o size=geometry", "-o size=current"):
-                    assert part in line, line
-            found = hone.json("check", "--json", path, code=1 if unsafe else 0)
-            assert [each["name"] for each in found["checks"]
-                    if not each["passed"]] == ["sizes"] * unsafe
-            for choice, cut in ("current", MI), ("geometry", GEOMETRY):
-                words = ["-o", f"size={choice}"]
-                assert raw_of(hone, path, *words) == data[:cut]
-                if end:
-                    assert raw_of(hone, path, *words,
-                                  "--untrusted") == data[:cut]
-                assert hone.json("check", "--json", *words, path)["safe"]
-                if end:
-                    done = hone.ok("digest", *words, path)
-                    assert not done.stderr
-            status = 3 if unsafe else 0
-            for words in [["-f", "vhd", path], ["-f", "vhd", "-"]]:
-                with open(path, "rb") as file, subprocess.Popen(
-                        ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
-                    done = hone.run("convert", "--force", "--untrusted",
-                                    *words, out, stdin=cat.stdout)
-                assert done.returncode == status, (path, words, done.stderr)
+            yield path, data, size, unsafe
+
+
+@pytest.mark.parametrize("creator,current", [row[:2] for row in CREATORS])
+def test_two_sizes_are_one_warning(work, hone, creator, current):
+    """The copy goes on. The check refuses what a size would cut."""
+    out = work / "out.raw"
+    for path, data, size, unsafe in two_sizes(work, creator, current):
+        done = hone.run("convert", "--force", path, out)
+        assert done.returncode == 0
+        assert out.read_bytes() == data[:size]
+        if creator in SURE:
+            assert done.stderr == b""
+        else:
+            line = error_line(done.stderr)
+            for part in (str(path), f"{size} bytes by its ",
+                         f"{MI + GEOMETRY - size} by its ",
+                         "-o size=geometry", "-o size=current"):
+                assert part in line, line
+        found = hone.json("check", "--json", path, code=1 if unsafe else 0)
+        assert [each["name"] for each in found["checks"]
+                if not each["passed"]] == ["sizes"] * unsafe
+
+
+# One that is read by its geometry, one by its current size, one that is SURE.
+@pytest.mark.parametrize("creator,current", [
+    (b"vpc ", False), (b"xyz\0", True), (b"win ", True)])
+def test_the_user_chooses_one_of_two_sizes(work, hone, creator, current):
+    out = work / "out.raw"
+    for path, data, _, unsafe in two_sizes(work, creator, current):
+        has_end = any(data[-SECTOR:])
+        for choice, cut in ("current", MI), ("geometry", GEOMETRY):
+            words = ["-o", f"size={choice}"]
+            assert raw_of(hone, path, *words) == data[:cut]
+            if has_end:
+                assert raw_of(hone, path, *words, "--untrusted") == data[:cut]
+                assert not hone.ok("digest", *words, path).stderr
+            assert hone.json("check", "--json", *words, path)["safe"]
+        for words in ["-f", "vhd", path], ["-f", "vhd", "-"]:
+            with open(path, "rb") as file, subprocess.Popen(
+                    ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
+                done = hone.run("convert", "--force", "--untrusted", *words,
+                                out, stdin=cat.stdout)
+            assert done.returncode == (3 if unsafe else 0), (path, words, done)
 
 
 def test_a_backing_file_may_have_two_sizes(work, hone):
