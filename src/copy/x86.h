@@ -3,7 +3,7 @@
  * Shared by the x86-64 variants of every width; vector.h undefines what is
  * defined here.
  */
-#include <immintrin.h>
+#include <emmintrin.h>
 
 /* Not by ?:, at which clang 14 crashes without an optimizer. */
 #define PREFETCH(p, into_l2)                                                   \

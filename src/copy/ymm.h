@@ -8,6 +8,7 @@
  * from a misaligned source 38.2 and 35.5 ns; a streamed cold 512 KiB 27 and 25
  * us (bench/copy).
  */
+#include <immintrin.h>
 #include "x86.h"
 
 #define stream_line HONE_JOIN(stream_line_, VARIANT)
