@@ -27,14 +27,14 @@ test_stages='build gcc asan tsan neon consumers php cli cli-faults cli-remote im
 all_stages='php-more php-server php-zts php83 php84 php85 php86
     cli-sanitizers bare cross docs bench release mutants'
 
-# Each stage but "build" belongs to a group, which has the name of its first stage. No
-# group needs another, and the stages of a group run one after the other. The longest
-# groups of one process begin first; those that use all CPUs come last.
-test_groups='test_cli test_image test_cli_remote test_asan test_php test_cli_faults
-    test_consumers test_tsan test_neon test_gcc'
-all_groups='test_asan test_php_chroots test_php test_cli test_php_zts test_cli_faults
-    test_neon test_mutants test_image test_docs test_release
-    test_cli_remote test_bare test_bench'
+# Each stage but "build" belongs to a group. No group needs another, and the stages of
+# a group run one after the other. The longest groups of one process begin first; those
+# that use all CPUs come last.
+test_groups='test_cli test_cli_remote test_image test_asan test_php test_consumers
+    test_cli_faults test_tsan test_neon test_gcc'
+all_groups='test_sanitizers test_php_chroots test_php test_cli test_php_zts
+    test_cli_faults test_neon test_mutants test_image test_docs test_release
+    test_cli_remote test_bare test_bench test_consumers test_gcc'
 
 # Mutants that --all takes at random.
 sampled=12
@@ -115,14 +115,6 @@ meson_tests() {
     rm -f "$dir/meson-logs/$base"*
     meson test -C "$dir" --print-errorlogs --logbase "$base" \
         --num-processes "$jobs" "$@"
-}
-
-# build_and_test NAME COMPILER OPTION...
-build_and_test() {
-    rm -f "build/$1/meson-logs/testlog"*
-    build "$@" -Dtests=true
-    # shellcheck disable=SC2046
-    meson_tests "$1" testlog --no-rebuild $(first_tier)
 }
 
 # What Meson leaves out in ./dev test.
@@ -268,54 +260,60 @@ test_bench() {
     record meson build/bench-test/meson-logs/testlog.json pytest "$results/dpdk.xml"
 }
 
-# with_gold COMMAND...: GNU's gold, if it is there, links a program with a sanitizer
-# in half of the time.
-with_gold() {
-    if command -v ld.gold >/dev/null; then
-        export CC_LD=gold
-    fi
-    "$@"
+# sanitized NAME SANITIZERS OPTION...: configure a build. At -O0, clang compiles for a
+# third of the time that it takes at -O1. Programs that share the library of
+# AddressSanitizer are linked in a tenth of the time. That of ThreadSanitizer crashes
+# in clang 14: there, GNU's gold links in half of the time, if it is there.
+sanitized() {
+    name=$1
+    sanitizers=$2
+    shift 2
+    case $sanitizers in
+    address*)
+        set -- "$@" \
+            -Dc_link_args="-shared-libsan -Wl,-rpath,$(clang -print-runtime-dir)"
+        ;;
+    *) ! command -v ld.gold >/dev/null || export CC_LD=gold ;;
+    esac
+    configure "$name" clang --buildtype=debug -Dc_args=-gline-tables-only \
+        -Db_sanitize="$sanitizers" -Db_lundef=false "$@"
+}
+
+# sanitized_tests NAME SANITIZERS OPTION...: Meson compiles what these tests need.
+sanitized_tests() {
+    rm -f "build/$1/meson-logs/testlog"*
+    sanitized "$1" "$2" -Dtests=true
+    name=$1
+    shift 2
+    meson_tests "$name" testlog "$@"
 }
 
 test_asan() {
-    # At -O0: clang compiles for a third of the time that it takes at -O1.
-    bounded asan with_gold build_and_test asan clang --buildtype=debug \
-        -Dc_args=-gline-tables-only \
-        -Db_sanitize=address,undefined -Db_lundef=false
+    # shellcheck disable=SC2046
+    bounded asan sanitized_tests asan address,undefined $(first_tier)
     record meson build/asan/meson-logs/testlog.json
-    [ -n "$all" ] || return 0
+}
+
+test_tsan() {
+    bounded tsan sanitized_tests tsan thread --suite threads
+    record meson build/tsan/meson-logs/testlog.json
+}
+
+# Of --all: the command in the builds of both stages.
+test_sanitizers() {
+    test_asan
+    test_tsan
     bounded cli-sanitizers steps cli_asan cli_tsan
     record pytest "$results/cli-asan.xml" pytest "$results/cli-tsan.xml"
 }
 
 cli_asan() {
+    ninja -j "$jobs" -C build/asan
     pytests cli-asan with_asan tests/cli tests/image -k "not $of_bare" -m 'not all'
 }
 
-# configure_tsan NAME OPTION...
-configure_tsan() {
-    name=$1
-    shift
-    configure "$name" clang --buildtype=debug \
-        -Dc_args=-gline-tables-only -Db_sanitize=thread -Db_lundef=false "$@"
-}
-
-# Meson compiles only the tests with threads.
-threads_with_tsan() {
-    rm -f build/tsan/meson-logs/testlog*
-    configure_tsan tsan -Dtests=true
-    meson_tests tsan testlog --suite threads
-}
-
-test_tsan() {
-    bounded tsan with_gold threads_with_tsan
-    record meson build/tsan/meson-logs/testlog.json
-}
-
-# A build of its own: the stage tsan may run meanwhile.
 cli_tsan() {
-    with_gold configure_tsan cli-tsan -Dtests=false
-    ninja -j "$jobs" -C build/cli-tsan cli/hone
+    ninja -j "$jobs" -C build/tsan cli/hone
     pytests cli-tsan with_tsan tests/cli/test_http.py \
         tests/cli/test_http_nginx.py tests/cli/test_nbd.py \
         tests/cli/test_oci.py tests/cli/test_servers.py -k "$of_tsan" \
@@ -380,7 +378,7 @@ with_asan() {
 # After a report of ThreadSanitizer, the command ends with status 66, which no test
 # accepts.
 with_tsan() {
-    HONE=$root/build/cli-tsan/cli/hone
+    HONE=$root/build/tsan/cli/hone
     export HONE
     "$@"
 }
@@ -611,8 +609,7 @@ test_everything() {
     '') ;;
     --all)
         all=yes tier=
-        # A group runs once.
-        test_groups="$all_groups $test_groups"
+        test_groups=$all_groups
         test_stages="$test_stages $all_stages"
         ;;
     *)
@@ -634,9 +631,9 @@ test_everything() {
     trap interrupted INT TERM HUP
     side_by_side 1 test_build
     [ -z "$all" ] || install_moto
-    # One more than CPUs that most machines of this kind have: tests also wait.
+    # Two more than CPUs that most machines of this kind have: tests also wait.
     # shellcheck disable=SC2086
-    side_by_side 3 $test_groups
+    side_by_side 4 $test_groups
     stage tree tree_unchanged
     record tap "$log/tree.log"
     tree_known= # reported
