@@ -18,7 +18,12 @@ NOTES = {"convert-zen3-2026-11-22.json":
          "The rows of VMDK and of the dynamic VHD are what the command "
          "printed, medians of three\nturns: it ended at a wrong check of the "
          "fixed VHD before it wrote its file. The other rows are\nof a second "
-         "run.\n"}
+         "run.\n",
+         "reach-emerald-rapids-2026-11-29.json":
+         "hone has liblzma 5.4.1 of Debian 12, and `xz` has 5.8.4, whose "
+         "decoder takes 0.6 of the CPU\ntime: [reasons](design/image.md). "
+         "Cases that say \"measured again\" are of an earlier run of\nthe "
+         "same day.\n"}
 ONE_CORE = ("Rows of `qemu-img` *without `-W`* are not its best time: it "
             "compresses on one core then.\nThey have no ratio.\n")
 # What the page says of a case with fewer than three rounds.
