@@ -15,15 +15,18 @@ $pids = [];
 for ($i = 0; $i < 4; $i++) {
     $pid = pcntl_fork();
     if ($pid === 0) {
+        // A busy machine stops who has a lock: a write is refused, and made again.
         for ($j = 0; $j < 2000; $j++) {
-            Cache::inc('total');
-            Cache::store("child$i", ['i' => $i, 'j' => $j, 'text' => str_repeat("$i.$j", 20)]);
+            while (Cache::inc('total') === false);
+            $value = ['i' => $i, 'j' => $j, 'text' => str_repeat("$i.$j", 20)];
+            while (!Cache::store("child$i", $value));
             $other = Cache::fetch('child' . ($i + 1) % 4);
             if (is_array($other) && $other['text'] !== str_repeat("{$other['i']}.{$other['j']}", 20)) {
                 Cache::inc('wrong');
             }
         }
-        Cache::store("result$i", $fetched === ['of' => 'parent'] && Cache::fetch('before') === $fetched);
+        $result = $fetched === ['of' => 'parent'] && Cache::fetch('before') === $fetched;
+        while (!Cache::store("result$i", $result));
         exit(0);
     }
     $pids[] = $pid;
