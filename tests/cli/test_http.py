@@ -1173,7 +1173,8 @@ def test_a_redirect_to_elsewhere_is_refused(web, out, place, text):
         assert text in web.refuses(server, out)
 
 
-def test_the_address_of_a_redirect_may_expire(web, out):
+@pytest.mark.parametrize("denied", [401, 403])
+def test_the_address_of_a_redirect_may_expire(web, out, denied):
     """It is valid for some requests; then the user's address gives another."""
     def answer(handler, request):
         if request.path == "/disk.img":
@@ -1181,15 +1182,15 @@ def test_the_address_of_a_redirect_may_expire(web, out):
         with handler.server.lock:
             used = [r.path for r in handler.server.requests[
                 :request.number + 1]].count(request.path)
-        return handler.status(403) if used > 3 else None
+        return handler.status(denied) if used > 3 else None
     with Server(images.noise(30 * MI), answer) as server:
         web.copies(server, out)
         assert [r.path for r in server.requests].count("/disk.img") > 1
 
     with Server(images.noise(6 * MI), turns(
-            status(302, Location="/there"), None, status(403))) as server:
+            status(302, Location="/there"), None, status(denied))) as server:
         said = web.refuses(server, out)
-        assert "the server answered 403 (forbidden)" in said
+        assert f"the server answered {denied} (" in said
 
 
 def test_secrets_go_to_no_other_host(web, out, work):

@@ -492,6 +492,26 @@ def test_a_token_goes_to_the_registry_alone(oci, registry, disk):
                        for request in other.server.requests)
 
 
+def test_a_redirect_that_expires_gets_no_token(oci, registry):
+    """It is not the registry that answers 401."""
+    content = random.Random(1).randbytes(24 << 20)
+    made = registry.layer({"disk/a": content})
+    registry.image(made)
+    path = f"/v2/vms/disk/blobs/{made['digest']}"
+    with Registry().running() as other:
+        other.files = registry.files
+        other.first = lambda handler, request: handler.status(
+            401, WWW_Authenticate="Bearer realm=\""
+            + other.server.url("/token") + "\""
+            ) if request.number % 4 == 3 else None
+        registry.bend[path] = status(307, Location=other.server.url(path))
+        oci.copies(content)
+        assert [request.path for request in registry.server.requests].count(
+            path) > 1
+        assert not any("token" in request.path
+                       for request in other.server.requests)
+
+
 @pytest.mark.parametrize("body", [
     b"", b"{}", b'{"token": ""}', b'{"token": 1}', b'{"token": "a\\nB: c"}',
     b'{"token": "\\u00e9"}', b" " * 99999], ids=lambda value: str(value)[:40])

@@ -91,6 +91,8 @@ enum http_verdict {
 	HTTP_TAKE,
 	HTTP_REDIRECT,
 	HTTP_RETRY,
+	/* the registry wants another token; then as HTTP_RETRY */
+	HTTP_RENEW,
 	/* the error of the transfer is set */
 	HTTP_FAIL
 };

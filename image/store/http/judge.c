@@ -291,9 +291,10 @@ judge_status(struct http_transfer *t)
 	bool denied = status == 401 || status == 403 || status == 404 ||
 		      status == 410;
 
-	/* A token lasts for a minute. */
+	/* A token lasts for a minute. What another host answers is not the
+	 * registry's. */
 	if (status == 401 && http->target.auth && t->named && !t->renewed)
-		return HTTP_RETRY;
+		return HTTP_RENEW;
 	if (denied && http->open && t->expired < HTTP_TRIES &&
 		strcmp(http_transfer_url(t), http->target.url) != 0) {
 		/* The address of a redirect may be valid for some minutes. */

@@ -81,13 +81,15 @@ http_trace_end(const struct http_transfer *t, CURLcode result, bool complete)
 			url ? url : "");
 		free(url);
 	} else {
+		bool no_data =
+			t->verdict == HTTP_RETRY || t->verdict == HTTP_RENEW;
 		const char *why = result == CURLE_OK
 					  ? "the answer is too short"
 					  : libcurl.easy_strerror(result);
 		image_trace(trace,
 			"#%u stopped at offset %" PRIu64
 			": %s; the next try is in %" PRIu64 " ms",
-			t->number, t->at,
-			t->verdict == HTTP_RETRY ? "no data" : why, wait_ms(t));
+			t->number, t->at, no_data ? "no data" : why,
+			wait_ms(t));
 	}
 }

@@ -16,9 +16,10 @@
  *	        |      +------ all bytes came ----> done           |
  *	        +--> REDIRECT ----------------> end_redirect() ----+
  *	        +--> RETRY -------------------> end_status() ------+
+ *	        +--> RENEW -------------------> end_renew() -------+
  *	        +--> FAIL --------------------> done, with an error
  *
- * The three functions at the right return false if another request follows, and
+ * The four functions at the right return false if another request follows, and
  * set an error if none does. A body that is not the range turns TAKE into FAIL.
  * end() chooses among these ends.
  */
@@ -248,7 +249,7 @@ http_transfer_try_again(struct http_transfer *t, unsigned tries)
 
 /* The request has no token, or an old one. */
 static bool
-end_unauthorized(struct http_transfer *t)
+end_renew(struct http_transfer *t)
 {
 	struct image_auth *auth = t->http->target.auth;
 
@@ -265,8 +266,6 @@ end_unauthorized(struct http_transfer *t)
 static bool
 end_status(struct http_transfer *t)
 {
-	if (t->answer.status == 401)
-		return end_unauthorized(t);
 	if (t->answer.status < 408 || t->answer.status == 416)
 		t->due_ms = 0;
 	else if (!http_transfer_try_again(t, 1)) {
@@ -357,6 +356,8 @@ end(struct http_transfer *t, CURLcode result)
 		return end_redirect(t);
 	case HTTP_RETRY:
 		return end_status(t);
+	case HTTP_RENEW:
+		return end_renew(t);
 	case HTTP_TAKE:
 	case HTTP_UNJUDGED:
 		break;
