@@ -601,16 +601,13 @@ class Logins:
 @pytest.fixture(name="logins", params=["Bearer"])
 def registry_with_tls(request, web, work, disk):
     """Has one image."""
-    certificate(work)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(work / "cert.pem", work / "key.pem")
-    with Registry().running(context) as registry:
+    with Registry().running(tls_of(work)) as registry:
         registry.image(registry.layer({"disk/a": disk}))
         yield Logins(web, registry, work, request.param)
 
 
-def certificate(work):
-    """cert.pem and key.pem for 127.0.0.1."""
+def tls_of(work):
+    """For a server on 127.0.0.1, whose certificate is in cert.pem."""
     need("openssl")
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
@@ -618,6 +615,9 @@ def certificate(work):
          "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
          "-keyout", work / "key.pem", "-out", work / "cert.pem"], check=True,
         stderr=subprocess.DEVNULL)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(work / "cert.pem", work / "key.pem")
+    return context
 
 
 @pytest.mark.parametrize("logins", ["Bearer", "Basic"], indirect=True)
@@ -689,6 +689,22 @@ def test_a_login_goes_nowhere_without_tls(oci, registry, work, basic):
     assert (b"not sent without TLS" in done.stderr) == basic
     assert not any("Basic" in (request.headers["Authorization"] or "")
                    for request in registry.server.requests)
+
+
+def test_a_registry_without_tls_sends_no_login_elsewhere(oci, registry, work):
+    port = registry.server.server_address[1]
+    path = work / "auth.json"
+    path.write_text(json.dumps({"auths": {
+        f"127.0.0.1:{port}": {"auth": "YTpi"}}}))
+    registry.image(registry.layer({"disk/a": bytes(512)}))
+    with Registry().running(tls_of(work)) as other:
+        tokens = Tokens(registry, where=other.server.url("/token"))
+        other.first = tokens.judge
+        done = oci.run("info", env={"REGISTRY_AUTH_FILE": str(path),
+                                    "CURL_CA_BUNDLE": str(work / "cert.pem")})
+        assert done.returncode == 0, done
+        assert [request.headers["Authorization"]
+                for request in other.server.requests] == [None]
 
 
 @pytest.fixture(name="debian")

@@ -110,8 +110,10 @@ static int
 request_token(struct oci_auth *a, const struct oci_challenge *c,
 	struct image_error *err)
 {
-	/* A realm without TLS gets no password. */
-	bool secure = strncasecmp(c->realm, "https:", 6) == 0;
+	/* Whoever changes the answers of a registry without TLS chooses the
+	 * realm, and sees the token. With TLS, auth_renew() takes no other
+	 * realm. */
+	bool secure = !a->network.plain_http;
 	const struct image_request request = {.name = a->name,
 		.user = secure ? a->login.user : NULL,
 		.password = secure ? a->login.password : NULL,
