@@ -311,6 +311,18 @@ def test_memory_is_bounded(work, hone, kind):
     assert int(done.stdout) * KI < 200 * 10 ** 6
 
 
+def test_a_disk_of_too_many_frames(work, hone):
+    """An EiB has 2^30 frames of zeros. No row of the table is made."""
+    qemu.create(work / "source.qcow2", "1E", cluster_size="2M")
+    child = hone.start("convert", work / "source.qcow2", work / "a.zst")
+    line = child.stderr.read().decode()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 1 and not (work / "a.zst").exists()
+    assert "a.zst: would have more than 134217728 frames" in line
+    assert usage.ru_maxrss < 512 * KI
+
+
 def test_a_file_that_is_limited(work, hone):
     """No space for all bytes of a hole, of a part, of the end."""
     disk = holey(work / "source.raw", 3 * GI, (GI, os.urandom(MI)))

@@ -16,7 +16,8 @@
 #define LEVEL 3
 #define PART ((size_t)8 << 20)
 
-/* ZSTD_SEEKABLE_MAXFRAMES */
+/* ZSTD_SEEKABLE_MAXFRAMES: 1 GiB of rows. A piece of the disk of 8 MiB has two
+ * rows at most, so a disk of 1 TiB takes 2 MiB. */
 #define MAX_FRAMES 0x8000000u
 /* Of the table: a header, the rows, the end. */
 #define SKIPPED_MAGIC 0x184d2a5eu
@@ -49,29 +50,38 @@ zstd_close(void *state)
 	free(t);
 }
 
+/* Make room for more rows. A disk that has too many is refused first. */
 static int
-add_row(struct packed_sink *s, uint64_t stored, uint64_t content,
-	struct image_error *err)
+reserve(struct packed_sink *s, uint64_t frames, struct image_error *err)
 {
 	struct table *t = s->state;
+	size_t room = t->room ? t->room : 512;
 
-	if (t->count == MAX_FRAMES)
+	if (frames > MAX_FRAMES - t->count)
 		return image_fail(err, s->base.store->name, -EFBIG,
 			"would have more than %u frames, which is the limit of "
 			"the table behind them",
 			MAX_FRAMES);
-	if (t->count == t->room) {
-		size_t room = t->room ? 2 * t->room : 512;
-		unsigned char *rows = realloc(t->rows, room * ROW);
-		if (!rows)
-			return image_no_memory(err);
-		t->rows = rows;
-		t->room = room;
-	}
-	image_put_le32(t->rows + t->count * ROW, (uint32_t)stored);
-	image_put_le32(t->rows + t->count * ROW + 4, (uint32_t)content);
-	t->count++;
+	while (room < t->count + frames)
+		room *= 2;
+	if (room == t->room)
+		return 0;
+	unsigned char *rows = realloc(t->rows, room * ROW);
+	if (!rows)
+		return image_no_memory(err);
+	t->rows = rows;
+	t->room = room;
 	return 0;
+}
+
+/* Add a row, for which there is room. */
+static void
+add_row(struct table *t, uint64_t stored, uint64_t content)
+{
+	unsigned char *row = t->rows + t->count++ * ROW;
+
+	image_put_le32(row, (uint32_t)stored);
+	image_put_le32(row + 4, (uint32_t)content);
 }
 
 static uint64_t
@@ -89,15 +99,19 @@ static int
 zstd_note(struct packed_sink *s, uint64_t zeros,
 	const struct image_packed *part, struct image_error *err)
 {
-	int rc = 0;
+	struct table *t = s->state;
+	uint64_t frames = (zeros + IMAGE_ZERO_FRAME - 1) / IMAGE_ZERO_FRAME;
 
-	for (uint64_t left = zeros, n; rc == 0 && left; left -= n) {
+	int rc = reserve(s, frames + (part != NULL), err);
+	if (rc < 0)
+		return rc;
+	for (uint64_t left = zeros, n; left; left -= n) {
 		n = left < IMAGE_ZERO_FRAME ? left : IMAGE_ZERO_FRAME;
-		rc = add_row(s, image_zero_frame_size(n), n, err);
+		add_row(t, image_zero_frame_size(n), n);
 	}
-	if (rc == 0 && part)
-		rc = add_row(s, part->stored, part->length, err);
-	return rc;
+	if (part)
+		add_row(t, part->stored, part->length);
+	return 0;
 }
 
 static int
@@ -113,7 +127,7 @@ zstd_fill(const struct packed_sink *s, uint64_t host, uint64_t zeros,
 	for (uint64_t left = zeros, n; rc == 0 && left; left -= n) {
 		n = left < IMAGE_ZERO_FRAME ? left : IMAGE_ZERO_FRAME;
 		size_t length = image_zero_frame_size(n);
-		/* The first one is the longest, and others are as long. */
+		/* All but the last are the same. */
 		if (left == zeros || n < IMAGE_ZERO_FRAME)
 			image_zero_frame_put(frame, n);
 		rc = image_store_write(s->base.store, host, frame, length, err);
@@ -132,12 +146,12 @@ put_empty_frame(struct packed_sink *s, struct image_error *err)
 	static const unsigned char frame[9] = {
 		0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0};
 
-	int rc = add_row(s, sizeof(frame), 0, err);
-	if (rc == 0)
-		rc = image_store_write(
-			s->base.store, s->position, frame, sizeof(frame), err);
-	s->position += sizeof(frame);
-	return rc;
+	int rc = reserve(s, 1, err);
+	if (rc < 0)
+		return rc;
+	add_row(s->state, sizeof(frame), 0);
+	s->position = sizeof(frame);
+	return image_store_write(s->base.store, 0, frame, sizeof(frame), err);
 }
 
 static int
