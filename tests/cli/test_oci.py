@@ -407,7 +407,8 @@ def test_nothing_is_written_to_a_registry(hone, small):
 def test_a_registry_without_tls_is_a_choice(oci, registry, disk):
     made = registry.image(registry.layer({"disk/a": disk}))
     said = oci.web.fails("info", registry.url(), code=4)
-    assert said.startswith(f"hone: {registry.url()}: ")
+    assert said.startswith(f"hone: {registry.url()}: there is no TLS ")
+    assert said.endswith("; --plain-http reads from a registry without TLS")
     done = oci.run("info")
     assert (done.returncode, done.warned) == (0, 1), done
     assert oci.run("info", reference=f"@{made['digest']}").warned == 0

@@ -158,6 +158,18 @@ peer_of_tls(const struct http_transfer *t)
 		       : "the server";
 }
 
+/* Returns what follows the text about a peer without TLS. A server chose the
+ * address of a redirect. */
+static const char *
+way_without_tls(const struct http_transfer *t)
+{
+	if (!t->named)
+		return "";
+	return t->http->target.auth
+		       ? "; --plain-http reads from a registry without TLS"
+		       : "; is it an http:// address?";
+}
+
 /* Set the error of a connection without TLS or without authorities. Returns
  * false if the reason is another. */
 static bool
@@ -168,9 +180,8 @@ fail_tls(struct http_transfer *t, CURLcode result, const char *text)
 	/* libcurl has no code for a peer that answers without TLS. */
 	if (result == CURLE_SSL_CONNECT_ERROR && !t->http->open) {
 		http_transfer_fail(t, -EIO,
-			"there is no TLS with %s at this port (%s); is it an "
-			"http:// address?",
-			peer_of_tls(t), text);
+			"there is no TLS with %s at this port (%s)%s",
+			peer_of_tls(t), text, way_without_tls(t));
 		return true;
 	}
 	if (result != CURLE_SSL_CACERT_BADFILE)
