@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import hashlib
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -116,10 +117,12 @@ class Web:
 
 
 def test_a_build_without_libcurl_says_so(hone, out):
-    for words in (["info"], ["convert"]):
-        done = hone.run(*words, "https://127.0.0.1:1/a", *(
-            [out / "d"] if words == ["convert"] else []))
+    for command, address in itertools.product(
+            ("info", "convert"), ("https://127.0.0.1:1/a", "oci://h/n")):
+        done = hone.run(command, address, *(
+            [out / "d"] if command == "convert" else []))
         assert done.returncode == 1
+        assert done.stderr.startswith(b"hone: %s: needs" % address.encode())
         assert b"libcurl4-openssl-dev" in done.stderr
     assert not os.listdir(out)
 

@@ -8,14 +8,14 @@ int
 image_http_open(const char *address, const struct image_store_how *how,
 	struct image_store **out, struct image_error *err)
 {
-	char *name = image_address_name(address);
+	char *shown = image_address_name(address);
 
-	(void)how;
 	*out = NULL;
-	int rc = image_fail(err, name, -ENOTSUP,
+	int rc = image_fail(err, how->request ? how->request->name : shown,
+		-ENOTSUP,
 		"needs libcurl, which this hone was built without: install "
 		"libcurl4-openssl-dev, then build with -Dlibcurl=enabled");
-	free(name);
+	free(shown);
 	return rc;
 }
 
