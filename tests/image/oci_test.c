@@ -67,6 +67,15 @@ TEST(members_are_found_by_their_names)
 	assert_int_equal(image_json_get(root, "d", &value), 0);
 	assert_int_equal(image_json_get(value, "a", &value), 0);
 	free(copy);
+	/* Such a name is a part of a registry with a login of its own. */
+	char name[301], object[sizeof(name) + 6];
+	snprintf(name, sizeof(name), "%0300d", 7);
+	snprintf(object, sizeof(object), "{\"%s\":1}", name);
+	assert_true(parse(object, &root, &copy));
+	assert_int_equal(image_json_get(root, name, &value), 1);
+	name[299] = '\0';
+	assert_int_equal(image_json_get(root, name, &value), 0);
+	free(copy);
 }
 
 TEST(texts_lose_their_escapes)

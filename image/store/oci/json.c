@@ -5,8 +5,6 @@
 #include "store/oci/json.h"
 
 #define MAX_DEPTH 32
-/* Bytes of a name that is looked for. */
-#define MAX_NAME 128
 
 /* Each skip_ function returns the byte behind what it skips, or NULL if that is
  * not valid. */
@@ -152,59 +150,6 @@ image_json_parse(const char *text, size_t length, struct image_json *root)
 	return behind && skip_blanks(behind, end) == end;
 }
 
-/* Returns the byte of the next value or name of a list, or of its end. */
-static const char *
-behind_value(const char *at, const char *end)
-{
-	at = skip_value(at, end, 0);
-	assert(at);
-	at = skip_blanks(at, end);
-	return *at == ',' ? skip_blanks(at + 1, end) : at;
-}
-
-unsigned
-image_json_get(
-	struct image_json object, const char *name, struct image_json *value)
-{
-	const char *end = object.end;
-	unsigned found = 0;
-	char text[MAX_NAME];
-
-	if (*object.at != '{')
-		return 0;
-	for (const char *at = skip_blanks(object.at + 1, end); *at != '}';) {
-		struct image_json key = {at, end};
-		at = skip_name(at, end);
-		assert(at);
-		if (image_json_text(key, text, sizeof(text)) &&
-			strcmp(text, name) == 0) {
-			found++;
-			*value = (struct image_json){at, end};
-		}
-		at = behind_value(at, end);
-	}
-	return found;
-}
-
-bool
-image_json_next(struct image_json *list, struct image_json *item)
-{
-	const char *at = list->at;
-
-	if (*at != '[' && *at != ',')
-		return false;
-	at = skip_blanks(at + 1, list->end);
-	if (*at == ']') {
-		list->at = at;
-		return false;
-	}
-	*item = (struct image_json){at, list->end};
-	at = skip_value(at, list->end, 0);
-	assert(at);
-	list->at = skip_blanks(at, list->end);
-	return true;
-}
-
 /* Encode as UTF-8. Returns the number of bytes, 0 for a NUL and a surrogate. */
 static size_t
 encode(unsigned code, char *bytes)
@@ -245,6 +190,72 @@ take(const char **at, char *bytes)
 	for (int i = 0; i < 4; i++)
 		code = code << 4 | (unsigned)image_hex_digit(*(*at)++);
 	return encode(code, bytes);
+}
+
+/* Returns whether a string is this text. */
+static bool
+is_text(const char *at, const char *text)
+{
+	char bytes[4];
+
+	for (at++; *at != '"';) {
+		size_t n = take(&at, bytes);
+		if (n == 0 || strncmp(text, bytes, n) != 0)
+			return false;
+		text += n;
+	}
+	return !*text;
+}
+
+/* Returns the byte of the next value or name of a list, or of its end. */
+static const char *
+behind_value(const char *at, const char *end)
+{
+	at = skip_value(at, end, 0);
+	assert(at);
+	at = skip_blanks(at, end);
+	return *at == ',' ? skip_blanks(at + 1, end) : at;
+}
+
+unsigned
+image_json_get(
+	struct image_json object, const char *name, struct image_json *value)
+{
+	const char *end = object.end;
+	unsigned found = 0;
+
+	if (*object.at != '{')
+		return 0;
+	for (const char *at = skip_blanks(object.at + 1, end); *at != '}';) {
+		bool wanted = is_text(at, name);
+		at = skip_name(at, end);
+		assert(at);
+		if (wanted) {
+			found++;
+			*value = (struct image_json){at, end};
+		}
+		at = behind_value(at, end);
+	}
+	return found;
+}
+
+bool
+image_json_next(struct image_json *list, struct image_json *item)
+{
+	const char *at = list->at;
+
+	if (*at != '[' && *at != ',')
+		return false;
+	at = skip_blanks(at + 1, list->end);
+	if (*at == ']') {
+		list->at = at;
+		return false;
+	}
+	*item = (struct image_json){at, list->end};
+	at = skip_value(at, list->end, 0);
+	assert(at);
+	list->at = skip_blanks(at, list->end);
+	return true;
 }
 
 bool
