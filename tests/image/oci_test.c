@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "store/oci/json.h"
 #include "store/oci/oci.h"
 #include "support.h"
@@ -145,6 +147,33 @@ TEST(an_address_has_a_host_a_name_and_a_reference)
 	assert_null(oci_address_parse(&a, text));
 	assert_string_equal(a.reference, strchr(text, '@') + 1);
 	assert_true(a.by_digest && a.expect.bytes[31] == 7);
+}
+
+TEST(the_registry_of_docker_has_several_names_in_files)
+{
+	static const char *const keys[] = {"docker.io/library/alpine",
+		"docker.io/library", "docker.io",
+		"https://index.docker.io/v1/"};
+	struct oci_address a;
+	struct image_error err;
+	char name[32];
+
+	assert_null(oci_address_parse(&a, "oci://docker.io/alpine"));
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		struct oci_login login = {NULL, NULL};
+		int fd = memfd_create("auth", MFD_CLOEXEC);
+		assert_true(fd >= 0);
+		dprintf(fd, "{\"auths\": {\"%s\": {\"auth\": \"YTpi\"}}}",
+			keys[i]);
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+		setenv("REGISTRY_AUTH_FILE", name, 1);
+		assert_int_equal(oci_login_find(&a, &login, &err), 0);
+		assert_string_equal(login.user, "a");
+		assert_string_equal(login.password, "b");
+		oci_login_free(&login);
+		close(fd);
+	}
+	unsetenv("REGISTRY_AUTH_FILE");
 }
 
 TEST(a_server_names_ways_to_log_in)

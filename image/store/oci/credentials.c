@@ -224,9 +224,11 @@ static bool
 find_entry(struct image_json list, const struct oci_address *a, const char *key,
 	struct image_json *entry)
 {
+	/* What Podman calls the registry of Docker. */
+	const char *host = strcmp(key, DOCKER) == 0 ? "docker.io" : key;
 	char name[2 * OCI_TEXT];
 
-	snprintf(name, sizeof(name), "%s/%s", a->host, a->name);
+	snprintf(name, sizeof(name), "%s/%s", host, a->name);
 	for (char *slash = name; slash; slash = strrchr(name, '/')) {
 		if (slash > name)
 			*slash = '\0';
