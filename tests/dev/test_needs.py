@@ -177,6 +177,11 @@ def test_a_tree_of_another_user_is_refused_with_the_way_out(system):
     assert f"git config --global --add safe.directory {system.tree}\n" in said
 
 
+def test_a_message_of_git_does_not_hide_the_tree(system):
+    said = system.dev("release 0.1.0", GIT_TRACE="1")[1]
+    assert "the root of the repository" not in said
+
+
 def test_a_command_that_installs_git_reports_what_changed_since(system):
     system.put("have", "git")
     system.program("git", '! grep -qx git "$SYSTEM/have" && exec /usr/bin/git "$@"; exit 127')
