@@ -53,7 +53,9 @@ KEYS = set(re.findall(r'\{"(\w+)", IMAGE_OPTION_',
 # A list of some formats or packings that is right, where it stands.
 SOME = {
     "README.md": [{"gzip", "zstd"}],  # are written
-    "NEWS.md": [{"raw", "qcow2"}],  # written to devices
+    "NEWS.md": [
+        {"raw", "qcow2"},  # written to devices
+        {"gzip", "zstd"}],  # are written
     "packaging/debian/control": [{"raw", "qcow2"}],
     "cli/options.def": [
         {"raw", "vhd"},  # begin as their disk begins
