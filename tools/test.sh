@@ -262,9 +262,9 @@ test_bench() {
 
 # sanitized NAME SANITIZERS OPTION...: configure a build. At -O0, clang compiles for a
 # third of the time that it takes at -O1. GNU's gold, if it is there, links in half of
-# the time. Programs that share the library of AddressSanitizer are linked in a tenth;
-# but tests of the command, which --all runs, cannot preload into them, and that of
-# ThreadSanitizer crashes in clang 14.
+# the time. With the shared library of AddressSanitizer, clang links in a tenth of the
+# time. --all takes the static one: its tests of the command preload libraries, which
+# fails with the shared one. The shared library of ThreadSanitizer crashes in clang 14.
 sanitized() {
     name=$1
     sanitizers=$2
@@ -630,8 +630,8 @@ test_everything() {
     trap interrupted INT TERM HUP
     side_by_side 1 test_build
     [ -z "$all" ] || install_moto
-    # One more than CPUs that most machines of this kind have: tests also wait. With two
-    # more, owners of a lock of the PHP cache were stopped for 0.1 s, and writes refused.
+    # Three stages for two CPUs, since tests also wait. With four, owners of a lock of the
+    # PHP cache were stopped for 0.1 s, and writes refused.
     # shellcheck disable=SC2086
     side_by_side 3 $test_groups
     stage tree tree_unchanged
