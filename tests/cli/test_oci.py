@@ -287,14 +287,14 @@ GOOD = {"mediaType": TAR, "digest": "sha256:" + "0" * 64, "size": 1}
     (b'{"schemaVersion": 2, "layers": [], "layers": []}', "more than one"),
     ({"schemaVersion": 2, "mediaType": INDEX, "layers": [GOOD]},
      "another content than its mediaType"),
-    ({"schemaVersion": 2, "layers": []}, "none of its 0 layers is"),
-    ({"schemaVersion": 2, "layers": 7}, "none of its 0 layers is"),
+    ({"schemaVersion": 2, "layers": []}, "has 0 layers, and none is"),
+    ({"schemaVersion": 2, "layers": 7}, "has 0 layers, and none is"),
     ({"schemaVersion": 2, "layers": [{**GOOD, "mediaType": EMPTY}]},
-     "none of its 1 layer is"),
+     "has 1 layer, and none is"),
     ({"schemaVersion": 2, "layers": [
-        {**GOOD, "urls": ["https://evil.example/"]}]}, "none of its"),
+        {**GOOD, "urls": ["https://evil.example/"]}]}, "and none is"),
     ({"schemaVersion": 2, "layers": [{**GOOD, "mediaType": (
-        f"{OCI}.layer.nondistributable.v1.tar")}]}, "none of its"),
+        f"{OCI}.layer.nondistributable.v1.tar")}]}, "and none is"),
     ({"schemaVersion": 2, "layers": [{**GOOD, "digest": "md5:" + "0" * 32}]},
      "its layer-1.tar has no digest"),
     ({"schemaVersion": 2, "layers": [
@@ -373,9 +373,9 @@ def test_redirects_that_are_refused(
 
 
 @pytest.mark.parametrize("address, said", [
-    ("oci:h/n", "has two slashes"), ("oci://h", "has a name"),
-    ("oci://h/", "the name has other"), ("oci:///n", "the host has another"),
-    ("oci://u:secret@h/n", "users and passwords"),
+    ("oci:h/n", "has two slashes"), ("oci://h", "it has no name"),
+    ("oci://h/", "the name has other"), ("oci:///n", "the host is not"),
+    ("oci://u:secret@h/n", "no user and no password"),
     ("oci://h/N", "the name has other"), ("oci://h/a/../b", "the name has"),
     ("oci://h/a//b", "the name has"), ("oci://h/%2e%2e/b", "the name has"),
     ("oci://h/a?b", "the name has"), ("oci://h/a-", "the name has"),

@@ -93,13 +93,11 @@ oci_address_parse(struct oci_address *a, const char *text)
 		return "it is too long";
 	char *name = strchr(copy, '/');
 	if (!name)
-		return "oci://HOST/NAME has a name";
+		return "it has no name: oci://HOST/NAME has one";
 	*name++ = '\0';
 	if (!has_only(copy, WORD ".-:[]"))
-		return "the host has another character than letters, digits "
-		       "and those of a port; users and passwords are no part "
-		       "of "
-		       "it";
+		return "the host is not letters, digits, '.', '-' and a port; "
+		       "the address has no user and no password";
 	const char *digest = cut(name, '@');
 	const char *tag = cut(name, ':');
 	if (!is_name(name))

@@ -316,9 +316,9 @@ list_layers(const struct reader *r, struct image_json list)
 	}
 	if (rc == 0 && m->count == 0)
 		return image_fail(r->err, r->name, -ENOENT,
-			"none of its %u %s an image, nor a layer of a "
+			"has %u %s, and none is a disk or an archive of a "
 			"container",
-			number, image_plural(number, "layer is", "layers is"));
+			number, image_plural(number, "layer", "layers"));
 	return rc < 0 ? rc : order(r);
 }
 
