@@ -4,9 +4,21 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "epoch.h"
 #include "store_pair.h"
 
 #define BYTES 1000
+
+/* Live and retired entries that a store looked at. */
+static unsigned looks;
+
+STANDS_FOR(bool, php_hone_readers_have, const struct php_hone_store *store,
+	const struct php_hone_readers *readers,
+	const struct php_hone_entry *entry, uint64_t retired)
+{
+	looks++;
+	return __real_php_hone_readers_have(store, readers, entry, retired);
+}
 
 static struct php_hone_store_info
 figures(void)
@@ -383,5 +395,42 @@ PAIR_TEST(what_readers_have_is_not_packed)
 			entry == NULL || (entry->flags & PHP_HONE_COLD) == 0);
 		php_hone_fetch_end(&writer);
 	}
+	php_hone_member_unpin(&reader);
+}
+
+/* Store warm values that the reader keeps, and some of them again: from 33
+ * retired ones on, the hand passes over what readers have. */
+static void
+hold(unsigned warm)
+{
+	uint64_t number = 0;
+	php_hone_member_pin(&reader);
+	for (unsigned i = 0; i < warm; i++) {
+		assert_int_equal(
+			put_form(&writer, numbered('h', i), i, BYTES, false),
+			0);
+		assert_int_equal(get(&reader, numbered('h', i), &number), 0);
+	}
+	for (unsigned i = 0; i < 40; i++)
+		assert_int_equal(
+			put_form(&writer, numbered('h', i), i, BYTES, false),
+			0);
+}
+
+/* The mutex is not held for a search in vain. */
+PAIR_TEST(cold_values_go_if_readers_have_the_warm_ones)
+{
+	unsigned cold = 0;
+	hold(700);
+	for (; !presses(); cold++)
+		assert_int_equal(put_form(&writer, numbered('c', cold), cold,
+					 BYTES, true),
+			0);
+	looks = 0;
+	for (unsigned i = 0; i < 1000; i++, cold++)
+		assert_int_equal(put_form(&writer, numbered('c', cold), cold,
+					 BYTES, true),
+			0);
+	assert_true(looks < 50 * 1000);
 	php_hone_member_unpin(&reader);
 }

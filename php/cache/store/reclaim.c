@@ -221,6 +221,8 @@ php_hone_hold_back_less(struct php_hone_member *member,
 /* From this number of retired entries on, the hand passes over what readers
  * have. */
 #define HELD_BACK 32
+/* The most cold entries that one pass passes over. */
+#define SPARED 16384
 /* The cost of the bytes of a cold entry in a window, if warm ones go first. */
 #define COLD_WEIGHT 16
 /* Values of one size for which memory is kept from readers: look_ahead(). */
@@ -236,6 +238,7 @@ struct pass {
 	uint32_t seen;      /* units of entries that the hand looked at */
 	uint32_t had;       /* units of them that readers have */
 	uint32_t pack_left; /* units that may still be left to be packed */
+	uint64_t cold_left; /* cold entries that may still be passed over */
 	uint32_t victims[BATCH];
 	bool look; /* readers is valid */
 	bool much; /* the hand passes over what readers have */
@@ -254,6 +257,9 @@ pass_begin(struct pass *pass, struct php_hone_store *store,
 	pass->units = 0;
 	pass->seen = 0;
 	pass->had = 0;
+	/* Readers may have the warm ones: then a longer search is in vain. */
+	pass->cold_left =
+		shard->entries < SPARED * 2 ? shard->entries / 2 : SPARED;
 	pass->much = shard->n_retired > HELD_BACK;
 	pass->look = pass->much;
 	if (pass->look)
@@ -388,9 +394,11 @@ hand_step(struct pass *pass)
 	bool expired = php_hone_expired(entry, pass->now);
 	if (!expired)
 		pass->seen += php_hone_word_units(word);
-	if (!expired && php_hone_is_cold(entry) &&
-		php_hone_warm_goes_first(shard))
+	if (!expired && pass->cold_left != 0 && php_hone_is_cold(entry) &&
+		php_hone_warm_goes_first(shard)) {
+		pass->cold_left--;
 		return;
+	}
 	if (!expired && pass_had(pass, entry)) {
 		pass->had += php_hone_word_units(word);
 		/* To pack what readers have would free nothing. */
@@ -666,6 +674,9 @@ room_by_hand(struct php_hone_store *store, struct php_hone_shard *shard,
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		struct pass pass;
 		pass_begin(&pass, store, shard);
+		/* Cold ones go rather than windows, whose search is long. */
+		if (round == ROUNDS - 1)
+			pass.cold_left = 0;
 		for (unsigned i = 0; i < ROUND && pass.units < 2 * units; i++)
 			hand_step(&pass);
 		pass_retire(&pass);

@@ -217,8 +217,9 @@ struct php_hone_entry {
  * A value has two forms. The caller makes both: the *warm* one, whose data
  * readers use in place, and the shorter *cold* one, whose data they read within
  * the fetch. php_hone_store_presses() says when to store the cold one. While
- * memory is short, no cold entry is evicted as long as warm ones that could be
- * cold take more than a tenth of their shard.
+ * memory is short, warm entries that could be cold are evicted before cold ones
+ * as long as they take more than a tenth of their shard, and the hand finds
+ * some that readers do not have.
  */
 #define PHP_HONE_COLD                                                          \
 	0x80 /* of entry.flags; the caller sets it, but of twins */
