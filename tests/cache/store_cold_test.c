@@ -417,6 +417,31 @@ hold(unsigned warm)
 			0);
 }
 
+PAIR_TEST(the_hand_stops_when_it_has_enough_to_pack)
+{
+	uint64_t number = 0;
+	writer.packs = true;
+	hold(100);
+	for (unsigned i = 0; writer.n_packs == 0; i++) {
+		assert_int_equal(
+			put_form(&writer, numbered('w', i), i, BYTES, false),
+			0);
+		if (i >= 100)
+			(void)get(&writer, numbered('w', i), &number);
+	}
+	assert_int_equal(writer.n_packs, PHP_HONE_PACKS);
+	for (unsigned i = 200; i < 1000; i++) {
+		struct php_hone_key key = key_of(numbered('w', i));
+		const struct php_hone_entry *entry =
+			php_hone_fetch_peek(&writer, &key);
+		assert_int_equal(entry->used, 1);
+		php_hone_fetch_end(&writer);
+	}
+	/* The packed values will free memory: requests go on. */
+	assert_int_equal(figures().closed_slots, 0);
+	php_hone_member_unpin(&reader);
+}
+
 /* The mutex is not held for a search in vain. */
 PAIR_TEST(cold_values_go_if_readers_have_the_warm_ones)
 {

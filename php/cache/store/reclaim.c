@@ -221,6 +221,7 @@ php_hone_hold_back_less(struct php_hone_member *member,
 /* From this number of retired entries on, the hand passes over what readers
  * have. */
 #define HELD_BACK 32
+#define PACK_UNITS (PHP_HONE_PACK_BYTES / PHP_HONE_UNIT)
 /* The most cold entries that one pass passes over. */
 #define SPARED 16384
 /* The cost of the bytes of a cold entry in a window, if warm ones go first. */
@@ -237,7 +238,8 @@ struct pass {
 	uint32_t units;     /* of victims */
 	uint32_t seen;      /* units of entries that the hand looked at */
 	uint32_t had;       /* units of them that readers have */
-	uint32_t pack_left; /* units that may still be left to be packed */
+	uint32_t pack_left; /* units that may still be left to be packed; 0
+			       once one of them found no room */
 	uint64_t cold_left; /* cold entries that may still be passed over */
 	uint32_t victims[BATCH];
 	bool look; /* readers is valid */
@@ -358,8 +360,7 @@ lower_use(struct php_hone_entry *entry)
 
 /*
  * Leave an entry to be packed, in place of its eviction. One that is too large
- * is passed over, as are those for which the member has no room left. Returns
- * false if the entry has no other form.
+ * is passed over. Returns false if the entry has no other form.
  */
 static bool
 leave_to_pack(
@@ -370,8 +371,12 @@ leave_to_pack(
 	if (packer == NULL || !php_hone_is_packable(entry))
 		return false;
 	php_hone_set32(&pass->shard->presses, 1);
-	if (packer->n_packs == PHP_HONE_PACKS || units > pass->pack_left)
+	if (units > PACK_UNITS)
 		return true;
+	if (packer->n_packs == PHP_HONE_PACKS || units > pass->pack_left) {
+		pass->pack_left = 0;
+		return true;
+	}
 	pass->pack_left -= units;
 	packer->pack[packer->n_packs].hash = entry->hash;
 	packer->pack[packer->n_packs++].offset = offset;
@@ -499,6 +504,13 @@ look_ahead(struct php_hone_store *store, struct php_hone_shard *shard,
 		php_hone_readers_keep_nothing(store);
 }
 
+/* Whether the member has as much to pack as it may have. */
+static bool
+packs_enough(const struct pass *pass)
+{
+	return pass->packer != NULL && pass->pack_left == 0;
+}
+
 /* Evict before the memory is needed, so that readers have given it back by
  * then. */
 static void
@@ -513,19 +525,21 @@ evict_ahead(struct php_hone_member *member, struct php_hone_shard *shard)
 	if (member->packs && member->n_packs == 0 &&
 		available(shard) >= php_hone_reserve_of(shard) / 2) {
 		pass.packer = member;
-		pass.pack_left = PHP_HONE_PACK_BYTES / PHP_HONE_UNIT;
+		pass.pack_left = PACK_UNITS;
 	}
 	/* Entries that can be evicted may be far apart. The hand makes one turn
 	 * at most. */
 	uint64_t most = pass.much ? shard->entries : PACE;
 	for (uint64_t i = 0;
-		i < most && pass.units < php_hone_reserve_of(shard) / 2; i++)
+		i < most && pass.units < php_hone_reserve_of(shard) / 2 &&
+		!packs_enough(&pass);
+		i++)
 		hand_step(&pass);
 	pass_retire(&pass);
 	if (pass.had > pass.seen / (MOST_HAD + 1) * MOST_HAD)
 		php_hone_readers_keep_nothing(store);
 	php_hone_reclaim(store, shard);
-	if (!pass.much)
+	if (!pass.much || packs_enough(&pass))
 		return;
 	bool too_little = pass.units < php_hone_reserve_of(shard) / 4;
 	if (too_little) {
