@@ -230,7 +230,7 @@ def main():
         rivals.wrap(args.root.resolve(), wrapped)
         os.environ['PATH'] = f'{wrapped.resolve()}:{os.environ["PATH"]}'
         folder = args.dir.resolve() / 'libraries'
-        name = rivals.library_of(args.root.resolve(), 'libzstd.so.1', folder)
+        name = rivals.find_library(args.root.resolve(), 'libzstd.so.1', folder)
         cases.zstd_of_rivals = name.split('.so.')[1], folder
     result = {'machine': report.machine(), 'scale': args.scale,
               'large': images.LARGE, 'rivals': rivals.about(args.root),

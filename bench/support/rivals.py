@@ -88,7 +88,7 @@ def wrap(root, folder):
         path.chmod(0o755)
 
 
-def library_of(root, name, folder):
+def find_library(root, name, folder):
     """Have a folder with a library of the root alone, for LD_LIBRARY_PATH, so
     that hone runs with it. Returns the name of its file."""
     found = next((root / "usr/lib").glob(f"*/{name}")).resolve()
