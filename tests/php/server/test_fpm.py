@@ -272,8 +272,9 @@ def test_killed_workers_leave_a_consistent_cache(start_fpm, size, keys):
                         'log_errors': 1},
                        {'www': {**STATIC, 'pm.max_children': 4}})
     master.call('www', do='info')
-    wrong, full, stop = [], [], threading.Event()
+    wrong, full, stopped, stop = [], [], [], threading.Event()
     answers, lost, stored, refused = ([0] * 6 for _ in range(4))
+    began = time.monotonic()
 
     def load(number):
         rand = random.Random(seed + number)
@@ -284,8 +285,9 @@ def test_killed_workers_leave_a_consistent_cache(start_fpm, size, keys):
                 if 'evicts the least used' in answer.errors:
                     full.append(answer.errors)
                     answer.errors = ''
-                # A busy machine stops who has a lock; the store is refused.
+                # A busy machine stops who has a lock; the write is refused.
                 elif 'has kept a lock of the cache' in answer.errors:
+                    stopped.append(answer.errors)
                     answer.errors = ''
                 result = answer.json()['result']
                 if result['wrong']:
@@ -311,8 +313,10 @@ def test_killed_workers_leave_a_consistent_cache(start_fpm, size, keys):
           f'{sum(stored)} stored, {sum(refused)} refused')
     assert not wrong, wrong[:5]
     assert len(full) <= 1, 'one process tells for all'
+    minutes = (time.monotonic() - began) // 60
+    assert len(stopped) <= 1 + minutes, 'one line a minute'
     assert sum(lost) > 10
-    # A process that is stopped in a fetch may cost a store.
+    # A process that is stopped may cost a write.
     assert sum(refused) <= sum(stored) // 200
     # Not one of a signal that nobody sent.
     assert 'SIGSEGV' not in master.log.read_text()

@@ -49,7 +49,11 @@ function work(int $seed, int $keys, int $turns): array
             $done[$stored ? 'stored' : 'refused']++;
             break;
         case 3:
-            $rand->upto(4) === 0 ? Cache::delete($key) : Cache::inc("count$key");
+            if ($rand->upto(4) === 0) {
+                Cache::delete($key);
+            } elseif (Cache::inc("count$key") === false) {
+                $done['refused']++;
+            }
             break;
         case 4:
             if ($rand->upto(50) === 0) {
