@@ -654,6 +654,7 @@ def test_a_program_has_the_login(logins, where):
 
 @pytest.mark.parametrize("content, program, said", [
     ("{", None, "is not valid JSON"),
+    (" " * (1 << 20), None, "is too long: it has 1 MiB or more"),
     ('{"auths": {"HOST": {"auth": "s3cret!"}}}', None, 'no valid "auth"'),
     ('{"auths": {"HOST": {"auth": "eHg="}}}', None, 'no valid "auth"'),
     ('{"credsStore": "none"}', None, "credential-none: cannot be started"),
@@ -663,7 +664,7 @@ def test_a_program_has_the_login(logins, where):
     ('{"credsStore": "it"}', "kill -9 $$", "has failed to give"),
     ('{"credsStore": "it"}', "echo credentials not found in x; exit 1",
      "401 (unauthorized)"),
-    (None, None, "cannot be opened")])
+    (None, None, "cannot be opened")], ids=lambda value: str(value)[:40])
 def test_logins_that_fail(logins, content, program, said):
     path = logins.work / "auth.json"
     if content:

@@ -38,7 +38,20 @@ read_text(int fd, const char *name, char **text, size_t *length,
 		rc = image_stream_read_all(
 			stream, *text, MAX_FILE, length, err);
 	image_stream_close(stream);
-	return rc;
+	return rc == 0 && *length == MAX_FILE
+		       ? image_fail(err, name, -EFBIG,
+				 "is too long: it has %zu MiB or more",
+				 MAX_FILE >> 20)
+		       : rc;
+}
+
+/* A text that may have a secret. */
+static void
+free_text(char *text, size_t length)
+{
+	if (text)
+		explicit_bzero(text, length);
+	free(text);
 }
 
 /* Returns the value of a digit of base64, or -1. */
@@ -186,7 +199,9 @@ take_answer(struct oci_login *login, const char *text, size_t length,
 		!image_json_member(root, "Secret", password, sizeof(password)))
 		return image_fail(err, program, -EPROTO,
 			"printed no Username and Secret for the registry");
-	return set(login, user, password, err);
+	int rc = set(login, user, password, err);
+	explicit_bzero(password, sizeof(password));
+	return rc;
 }
 
 /* Ask a program of the user: docker-credential-NAME. */
@@ -215,7 +230,7 @@ ask(struct oci_login *login, const char *helper, const char *key,
 		rc = image_fail(err, program, -EACCES,
 			"has failed to give the user and the password of the "
 			"registry");
-	free(text);
+	free_text(text, length);
 	return rc;
 }
 
@@ -250,8 +265,11 @@ find(struct oci_login *login, const struct oci_address *a, const char *key,
 		return ask(login, text, key, err);
 	if (image_json_get(root, "auths", &list) == 1 &&
 		find_entry(list, a, key, &entry) &&
-		image_json_member(entry, "auth", text, sizeof(text)) && *text)
-		return take_pair(login, text, file, err);
+		image_json_member(entry, "auth", text, sizeof(text)) && *text) {
+		int rc = take_pair(login, text, file, err);
+		explicit_bzero(text, sizeof(text));
+		return rc;
+	}
 	if (image_json_member(root, "credsStore", text, OCI_TEXT) && *text)
 		return ask(login, text, key, err);
 	return 0;
@@ -297,7 +315,7 @@ oci_login_find(const struct oci_address *a, struct oci_login *login,
 		rc = image_fail(err, file, -EINVAL, "is not valid JSON");
 	else if (rc == 0 && text)
 		rc = find(login, a, docker ? DOCKER : a->host, root, file, err);
-	free(text);
+	free_text(text, length);
 	free(file);
 	return rc;
 }
@@ -306,5 +324,6 @@ void
 oci_login_free(struct oci_login *login)
 {
 	free(login->user);
-	free(login->password);
+	if (login->password)
+		free_text(login->password, strlen(login->password));
 }
