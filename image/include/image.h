@@ -366,8 +366,9 @@ struct image_open {
 	/* the member of a tar archive that is the image. NULL: the first one
 	 * with the suffix of an image, if the file is an archive by its suffix,
 	 * or if format is NULL and packing IMAGE_PACKING_AUTO, by its first
-	 * bytes, where these may decide. oci: of a layer below disk/, or the
-	 * title of a layer */
+	 * bytes, where these may decide. oci: a path in a layer, or the
+	 * title of a layer. NULL: the file in disk/, or the layer that is a
+	 * disk */
 	const char *member;
 	/* most bytes of what unpacks the file, and again of what is kept of
 	 * a server, of a stream and of tables; 0: the defaults. A file that
