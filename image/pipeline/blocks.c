@@ -65,15 +65,8 @@ blocks_work(void *opaque, struct image_scratch *scratch,
 	own->listed.list = (struct image_extent *)(own + 1);
 	own->listed.room = blocks->room;
 	own->found = (struct found *)(own->listed.list + blocks->room);
-	int rc = image_pieces_list(
-		&own->listed, blocks->source, chunk, true, err);
-	if (rc == 0)
-		rc = image_pieces_read(
-			&own->listed, blocks->source, scratch, chunk, err);
-	if (rc < 0)
-		return rc;
-	/* A hole is zero, and so is a block of holes. */
-	image_pieces_clear(&own->listed, chunk);
+	int rc = image_pieces_load(
+		&own->listed, blocks->source, scratch, chunk, err);
 	for (size_t at = 0; rc == 0 && at < chunk->length; at += blocks->size)
 		rc = hash_block(blocks, &own->found[at / blocks->size],
 			chunk->data + at, block_length(blocks, chunk, at), err);

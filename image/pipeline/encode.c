@@ -83,15 +83,9 @@ image_copy_encode(struct image_copy *copy, struct image_scratch *scratch,
 	size_t unit = (size_t)copy->sink->unit;
 	size_t piece = 0;
 
-	int rc =
-		image_pieces_list(&own->listed, copy->source, chunk, true, err);
-	if (rc == 0)
-		rc = image_pieces_read(
-			&own->listed, copy->source, scratch, chunk, err);
-	if (rc < 0)
-		return rc;
-	image_pieces_clear(&own->listed, chunk);
-	for (size_t at = 0; at < chunk->length; at += unit) {
+	int rc = image_pieces_load(
+		&own->listed, copy->source, scratch, chunk, err);
+	for (size_t at = 0; rc == 0 && at < chunk->length; at += unit) {
 		uint64_t left = chunk->length - at;
 		size_t length = left < unit ? (size_t)left : unit;
 		uint64_t guest = chunk->offset + at;
@@ -107,8 +101,6 @@ image_copy_encode(struct image_copy *copy, struct image_scratch *scratch,
 		if (!zero)
 			rc = encode_unit(
 				&e, guest, chunk->data + at, length, err);
-		if (rc < 0)
-			return rc;
 	}
-	return 0;
+	return rc;
 }

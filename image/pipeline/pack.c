@@ -134,14 +134,10 @@ image_copy_pack_disk(struct image_copy *copy, struct image_scratch *scratch,
 	struct image_copy_own *own = chunk->own;
 	size_t unit = (size_t)copy->sink->unit, length = (size_t)chunk->length;
 
-	int rc =
-		image_pieces_list(&own->listed, copy->source, chunk, true, err);
-	if (rc == 0)
-		rc = image_pieces_read(
-			&own->listed, copy->source, scratch, chunk, err);
+	int rc = image_pieces_load(
+		&own->listed, copy->source, scratch, chunk, err);
 	if (rc < 0)
 		return rc;
-	image_pieces_clear(&own->listed, chunk);
 	image_pieces_scan(&own->found, &own->listed, chunk, copy->block);
 	for (size_t i = 0; i < own->found.count; i++)
 		image_copy_count(&own->copied, &own->found.list[i]);

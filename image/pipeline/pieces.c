@@ -162,6 +162,20 @@ image_pieces_clear(
 	}
 }
 
+int
+image_pieces_load(struct image_pieces *listed, struct image_source *source,
+	struct image_scratch *scratch, const struct image_chunk *chunk,
+	struct image_error *err)
+{
+	int rc = image_pieces_list(listed, source, chunk, true, err);
+
+	if (rc == 0)
+		rc = image_pieces_read(listed, source, scratch, chunk, err);
+	if (rc == 0)
+		image_pieces_clear(listed, chunk);
+	return rc;
+}
+
 /* The first block begins at the beginning of the range. */
 static void
 scan(struct image_pieces *found, const struct image_extent *range,

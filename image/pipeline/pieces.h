@@ -110,6 +110,11 @@ int image_pieces_read(const struct image_pieces *listed,
 void image_pieces_clear(
 	const struct image_pieces *listed, const struct image_chunk *chunk);
 
+/* List the extents of a chunk, plain, and set chunk->data to its bytes. */
+int image_pieces_load(struct image_pieces *listed, struct image_source *source,
+	struct image_scratch *scratch, const struct image_chunk *chunk,
+	struct image_error *err);
+
 /*
  * Set found to the listed pieces, with data split into data and zeros. The data
  * has been read. Zeros are found in blocks aligned in the disk.
