@@ -23,9 +23,9 @@ TITLE = "org.opencontainers.image.title"
 PATH = re.compile(r"/v2/vms/disk/(manifests|blobs)/([\w.:-]+)")
 
 
-def zstd(data):
+def zstd(data, *words):
     """Packed by zstd."""
-    return subprocess.run(["zstd", "-qc"], input=data, check=True,
+    return subprocess.run(["zstd", "-qc", *words], input=data, check=True,
                           stdout=subprocess.PIPE).stdout
 
 

@@ -276,6 +276,14 @@ def test_the_layers_above_are_verified_too(oci, registry, disk):
     assert "the file is refused: its sha256 is" in oci.refuses(code=3)
 
 
+def test_memory_bounds_what_unpacks_the_layers_above(oci, registry, disk):
+    above = registry.blob(zstd(layer({"etc/hosts": b"x" * 9999}), "--long=24",
+                               "-1"), f"{TAR}+zstd")
+    registry.image(registry.layer({"disk/a": disk}), above)
+    assert "--memory sets the limit" in oci.refuses("--memory", "8M")
+    oci.copies(disk, "--memory", "80M")
+
+
 GOOD = {"mediaType": TAR, "digest": "sha256:" + "0" * 64, "size": 1}
 
 

@@ -203,8 +203,9 @@ walk(const struct registry *r, struct image_store *store, bool *found)
 static int
 search(const struct registry *r, const struct oci_file *file, bool *found)
 {
-	const struct image_open how = {
-		.inspect = true, .max_size = r->how->max_size};
+	const struct image_open how = {.inspect = true,
+		.max_size = r->how->max_size,
+		.memory = r->how->memory};
 	struct image_store *store;
 	struct image_error other;
 
