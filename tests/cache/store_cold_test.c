@@ -367,6 +367,30 @@ PAIR_TEST(what_is_not_packed_is_evicted)
 	assert_true(figures().evictions > 3000);
 }
 
+/* As if no cold form were shorter. */
+PAIR_TEST(after_32_in_vain_few_are_left_to_be_packed)
+{
+	unsigned left = 0;
+	writer.packs = true;
+	writer.in_vain = 5;
+	for (unsigned n = 0; n < 8000; n++) {
+		assert_int_equal(
+			put_form(&writer, numbered('w', n), n, BYTES, false),
+			0);
+		for (; php_hone_store_to_pack(&writer) != NULL; left++)
+			php_hone_fetch_end(&writer);
+	}
+	assert_true(left >= 5 * PHP_HONE_PACKS && left < 1000);
+	/* One that is not in vain is enough. */
+	for (unsigned n = 0; figures().packed < 1000; n++) {
+		assert_true(n < 4000);
+		assert_int_equal(
+			put_form(&writer, numbered('x', n), n, BYTES, false),
+			0);
+		pack_all(&writer);
+	}
+}
+
 /* To pack what a reader has would free nothing. */
 PAIR_TEST(what_readers_have_is_not_packed)
 {

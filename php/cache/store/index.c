@@ -102,8 +102,11 @@ php_hone_store_to_pack(struct php_hone_member *member)
 				php_hone_seen_at(store, at);
 			/* Another entry may be there by now. */
 			if (at == member->pack[n].offset &&
-				php_hone_is_packable(entry))
+				php_hone_is_packable(entry)) {
+				if (member->in_vain < PHP_HONE_PACKS)
+					member->in_vain++;
 				return entry;
+			}
 			link = &entry->next;
 		}
 		php_hone_fetch_end(member);

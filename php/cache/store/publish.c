@@ -387,6 +387,8 @@ php_hone_store_reserve_twin(struct php_hone_member *member,
 		.data = data, .key = &key, .n_tags = of->n_tags, .cold = cold};
 	uint32_t units = units_of(store, &room), offset = 0;
 	unsigned i = php_hone_place(store, of->hash).shard;
+	if (cold)
+		member->in_vain = 0;
 	php_hone_settle(member);
 	if (units == 0 || member->reserved != NULL ||
 		!php_hone_trylock(member, i))

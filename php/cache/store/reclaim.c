@@ -221,6 +221,9 @@ php_hone_hold_back_less(struct php_hone_member *member,
 /* From this number of retired entries on, the hand passes over what readers
  * have. */
 #define HELD_BACK 32
+/* Calls of evict_ahead() that leave nothing to be packed, after it was in vain.
+ */
+#define PACK_PAUSE 16
 #define PACK_UNITS (PHP_HONE_PACK_BYTES / PHP_HONE_UNIT)
 /* The most cold entries that one pass passes over. */
 #define SPARED 16384
@@ -504,6 +507,24 @@ look_ahead(struct php_hone_store *store, struct php_hone_shard *shard,
 		php_hone_readers_keep_nothing(store);
 }
 
+/* Whether the hand leaves values to be packed. */
+static bool
+may_pack(struct php_hone_member *member, const struct php_hone_shard *shard)
+{
+	/* Packing frees memory after this store. With less than half of the
+	 * reserve, the next store may need it before. */
+	if (!member->packs || member->n_packs != 0 ||
+		available(shard) < php_hone_reserve_of(shard) / 2)
+		return false;
+	/* The cold form of some values is as long: to write it takes longer
+	 * than a store. */
+	if (member->in_vain < PHP_HONE_PACKS)
+		return true;
+	if (++member->in_vain == PHP_HONE_PACKS + PACK_PAUSE)
+		member->in_vain = 0;
+	return false;
+}
+
 /* Whether the member has as much to pack as it may have. */
 static bool
 packs_enough(const struct pass *pass)
@@ -520,10 +541,7 @@ evict_ahead(struct php_hone_member *member, struct php_hone_shard *shard)
 	struct pass pass;
 	pass_begin_to_look(&pass, store, shard);
 	evict_expired(&pass);
-	/* Packing frees memory after this store. With less than half of the
-	 * reserve, the next store may need it before. */
-	if (member->packs && member->n_packs == 0 &&
-		available(shard) >= php_hone_reserve_of(shard) / 2) {
+	if (may_pack(member, shard)) {
 		pass.packer = member;
 		pass.pack_left = PACK_UNITS;
 	}

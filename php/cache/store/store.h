@@ -146,6 +146,9 @@ struct php_hone_member {
 		uint64_t hash;
 		uint32_t offset;
 	} pack[PHP_HONE_PACKS];
+	/* Entries left to be packed without a twin, up to PHP_HONE_PACKS; from
+	 * then on, it counts a pause. */
+	unsigned in_vain;
 	uint64_t outermost; /* what the outermost fetch announced */
 	uint64_t lookups;   /* for sampled counts */
 	/* found since the pin, by their hash: php_hone_store_known() */
@@ -347,7 +350,8 @@ void php_hone_store_publish_twin(struct php_hone_member *member,
  * packed: the caller puts cold twins in their place. Begins a fetch of the next
  * one, which php_hone_fetch_end() ends, and returns the entry. NULL, and no
  * fetch begins, if there is none. A member that packs none of them loses
- * nothing: the hand evicts when memory gets shorter.
+ * nothing: the hand evicts when memory gets shorter. After 32 in vain, it
+ * leaves none for a while.
  */
 const struct php_hone_entry *php_hone_store_to_pack(
 	struct php_hone_member *member);
