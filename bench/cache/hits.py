@@ -5,9 +5,10 @@ Keys come by Zipf's law. A key that is not found is stored. The first half of th
 stream warms up.
 
 Values are strings, or arrays of 2 to 41 rows of 5 fields. Each cache has as many
-bytes as half of all values have, and with arrays also another part of them, with its own data inside; the ideal LRU has as
-many bytes for values alone. An array counts as the string of serialize(): so the
-caches have the same size, and each keeps the array in its own form.
+bytes as half of all values have, with its own data inside; the ideal LRU has as many
+bytes for values alone. Arrays are also measured with other parts of the bytes. An array
+counts as the string of serialize(): so the caches have the same size, and each keeps
+the array in its own form.
 """
 import bisect
 import collections
