@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include "convert/convert.h"
 
 static int
@@ -162,6 +163,17 @@ may_be_gce(const char *name)
 	return false;
 }
 
+/* Returns whether DST is an export or a device: none is packed by its name. */
+static bool
+has_fixed_size(const struct job *job)
+{
+	const char *path = job->cli->addresses[1];
+	struct stat st;
+
+	return image_is_address(path) ||
+	       (stat(path, &st) == 0 && S_ISBLK(st.st_mode));
+}
+
 /*
  * Set *packing to what the suffix of DST says, and return the format that the
  * name has without the suffix. NULL if a suffix means neither.
@@ -173,7 +185,7 @@ format_of_name(const struct job *job, enum image_packing *packing)
 	const struct image_format *format;
 
 	*packing = image_packing_by_suffix(job->name, &length);
-	if (!image_packing_writable(*packing))
+	if (!image_packing_writable(*packing) || has_fixed_size(job))
 		*packing = IMAGE_PACKING_NONE;
 	if (*packing == IMAGE_PACKING_NONE)
 		return image_format_by_suffix(job->name);

@@ -219,10 +219,11 @@ def test_a_link_to_a_device_is_the_device(hone, loop, work):
     data = disk(2 * MIB)
     source = write_sparse(work / "disk.img", data)
     device = loop(2 * MIB)
-    (work / "root").symlink_to(device)
-    hone.ok("convert", "-q", source, work / "root")
-    assert content(device) == data
-    assert (work / "root").is_symlink()
+    for name, words in ("root", []), ("root.img.gz", ["-O", "raw"]):
+        (work / name).symlink_to(device)
+        hone.ok("convert", "-q", *words, source, work / name)
+        assert content(device) == data
+        assert (work / name).is_symlink()
 
 
 @pytest.mark.parametrize("length", [2 * MIB, 2 * MIB + 1000])

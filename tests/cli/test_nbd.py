@@ -211,6 +211,20 @@ def test_an_export_has_a_name_and_a_port(hone, work):
                             for at in range(0, 3 * MI, 8))
 
 
+def test_the_name_of_an_export_packs_nothing(hone, source, work):
+    """An export has a fixed size."""
+    target = work / "b.raw"
+    target.write_bytes(bytes(source.stat().st_size))
+    listener = listening()
+    address = f"nbd://127.0.0.1:{listener.getsockname()[1]}/disk.img.gz"
+    with running(["qemu-nbd", "-t", "-f", "raw", "-x", "disk.img.gz", target],
+                 listener):
+        assert "a packed disk is written to a file" in refused(
+            hone, "convert", "-O", "raw", "--pack", "gz", source, address)
+        hone.ok("convert", "-q", "-O", "raw", source, address)
+    assert target.read_bytes() == source.read_bytes()
+
+
 def stale(path, size):
     path.write_bytes(b"\xa5" * size)
     return path
