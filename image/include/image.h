@@ -153,8 +153,8 @@ struct image_create {
 	bool preallocate;
 	/* vhd: the size is not rounded up to a MiB */
 	bool exact;
-	/* raw: one that image_packing_writable() allows, at `level`; no other
-	 * value packs */
+	/* raw: one that image_packing_writable() allows, at `level`. AUTO and
+	 * NONE: not packed. No other value is allowed. */
 	enum image_packing packing;
 	/* compress clusters with codec */
 	bool compress;

@@ -411,8 +411,9 @@ set_sizes(struct image_copy *copy, const struct image_run *run)
 	copy->block = run->block;
 	copy->chunk = image_chunk_size(copy->source);
 	if (copy->sink->part) {
-		/* Parts depend on the disk alone, so the source has no say. Its
-		 * clusters are not longer. */
+		/* Parts depend on the disk alone, and not on the source, whose
+		 * clusters are not longer. There is room for pieces of 4 KiB,
+		 * to save memory: shorter ones may be merged. */
 		copy->chunk = copy->sink->part;
 		copy->room = image_pieces_room(copy->chunk / 8);
 		copy->max_puts = 1;

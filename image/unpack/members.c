@@ -6,7 +6,7 @@
  *   members_read()
  *     refill()   the input, cut into jobs of whole members
  *     threads    take jobs in their order, and unpack each into its buffer
- *     give()     the content, in the order of the jobs
+ *     first_job()  has the next content
  *
  * The threads get members that lie completely in the input. At the first other
  * bytes, such as a long member, a damaged one, or zeros, the rest of the file
@@ -71,7 +71,7 @@ struct members {
 	size_t begin;
 	size_t length;
 	size_t whole;
-	/* of which the last ones stand for zeros */
+	/* the first `coded` of them are unpacked; the rest stands for zeros */
 	size_t coded;
 	uint64_t zeros;
 	size_t content;

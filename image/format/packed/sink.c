@@ -112,6 +112,7 @@ image_packed_create(struct image_store *store,
 {
 	const struct packed_kind *kind = packed_kind(create->packing);
 
+	assert(kind);
 	if (store->fixed)
 		return image_fail(err, store->name, -ENOTSUP,
 			"has a fixed size; a packed disk is written to a file");
