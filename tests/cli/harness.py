@@ -29,6 +29,15 @@ ENV.pop("HONE_SEED", None)
 # A guard against hangs alone: more than 20 times what the longest command takes.
 TIMEOUT = 1000
 PIPE = 4096
+# Runs a command, and says on stderr how many KiB it had resident at the most. A
+# small process between: the figure of a child counts the memory of the process
+# that forked it, and pytest may have hundreds of MiB.
+PEAK = ["/usr/bin/python3", "-I", "-S", "-c", """
+import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:]).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(status)
+"""]
 
 
 def need(program):
@@ -70,6 +79,18 @@ class Hone:
         """What --version prints. It loads all libraries, which takes 10 ms."""
         return self.ok("--version").stdout
 
+    def peak(self, *args, code=0, **kwargs):
+        """Run it; how it ended, and the KiB that it had at the most."""
+        done = self.run(*args, before=PEAK, **kwargs)
+        assert done.returncode == code, done
+        return done, take_peak(done)
+
+    @functools.cached_property
+    def sanitized(self):
+        """A sanitizer keeps what is freed, and needs memory of its own."""
+        with open(self.path, "rb") as binary:
+            return bool(re.search(rb"__[at]san_init", binary.read()))
+
     def json(self, *args, code=0, **kwargs):
         """Run it; its stdout must be one JSON text in UTF-8."""
         done = self.run(*args, **kwargs)
@@ -100,6 +121,13 @@ class Hone:
                                 stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, **kwargs)
+
+
+def take_peak(done):
+    """The figure of PEAK, which is taken off stderr."""
+    done.stderr, kib = re.fullmatch(rb"(.*\n|)(\d+)\n", done.stderr,
+                                    re.DOTALL).groups()
+    return int(kib)
 
 
 def error_line(stderr):

@@ -3,7 +3,6 @@
 random images, too."""
 import json
 import os
-import subprocess
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 import extents
 import images
 import qcow2_reader
-from harness import ENV, assert_same, stamp
+from harness import assert_same, stamp
 
 FORMATS = ("raw", "qcow2")
 HUGE = ("empty_8_tib", "empty_8_tib_but_its_end")
@@ -274,15 +273,6 @@ def test_a_person_gets_one_line_and_quiet_means_none(hone, small, out):
     assert not hone.ok("convert", "-q", small, out / "b").stdout
 
 
-# Runs a command, and prints the KiB that it had resident at the most.
-PEAK = ("""
-import resource, subprocess, sys
-status = subprocess.run(sys.argv[1:]).returncode
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
-sys.exit(status)
-""")
-
-
 def test_memory_bounds_what_compresses(hone, work, out):
     """At level 19 of zstd each thread takes 2 MiB: fewer threads work."""
     source = work / "a.img"
@@ -290,22 +280,15 @@ def test_memory_bounds_what_compresses(hone, work, out):
     with open(source, "wb") as file:
         for i in range(1024):
             file.write(bytes([i & 255, i >> 8]) + block[2:])
-    with open(hone.path, "rb") as binary:
-        sanitized = b"__asan_init" in binary.read()
     options = ["-c", "--level", "19", "-o", "compression_type=zstd", "-m",
                "64"]
     for name, memory, least, most in (("a", 8, 1, 1), ("b", 64, 2, 20),
                                       ("c", 200, 21, 60)):
-        # A small process between: the figure of a child counts the memory of
-        # the process that forked it, and pytest may have hundreds of MiB.
-        done = subprocess.run(
-            ["/usr/bin/python3", "-I", "-S", "-c", PEAK, hone.path, "convert",
-             "--json", *options, "--memory", f"{memory}M", source,
-             out / f"{name}.qcow2"], env=ENV, capture_output=True)
-        assert done.returncode == 0, done.stderr
+        done, peak = hone.peak("convert", "--json", *options, "--memory",
+                               f"{memory}M", source, out / f"{name}.qcow2")
         assert least <= json.loads(done.stdout)["threads"] <= most
         # The program, its libraries and that Python take less than 16 MiB.
-        assert sanitized or int(done.stderr.split()[-1]) < (memory + 16) * 1024
+        assert hone.sanitized or peak < (memory + 16) * 1024
     assert len({(out / f"{name}.qcow2").read_bytes() for name in "abc"}) == 1
 
 

@@ -27,7 +27,6 @@ from harness import ENV, TIMEOUT, need
 from http_server import (
     Server, chunk, good, hang_up, head, places, script, send, status, turns,
     whole, write)
-from test_convert import PEAK
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "image"))
 # pylint: disable=wrong-import-position
@@ -415,9 +414,8 @@ def expecting(content):
 @pytest.fixture(name="plain")
 def plain_fixture(hone):
     """Skip with a sanitizer, which has its own memory and its own copies."""
-    with open(hone.path, "rb") as binary:
-        if re.search(rb"__[at]san_init", binary.read()):
-            pytest.skip("this hone has a sanitizer")
+    if hone.sanitized:
+        pytest.skip("this hone has a sanitizer")
 
 
 @pytest.mark.usefixtures("plain")
@@ -466,12 +464,10 @@ def test_a_packed_archive_needs_little_more_memory_than_a_file(
     with Server(path.read_bytes()) as server:
         url = server.url("/vm.ova.gz")
         for words in [path], [expecting(server.content), url]:
-            done = subprocess.run(
-                ["/usr/bin/python3", "-I", "-S", "-c", PEAK, hone.path,
-                 "convert", "-q", *words, out / str(len(peaks))],
-                env={**ENV, **CLEAN}, check=True, capture_output=True)
+            _, peak = hone.peak("convert", "-q", *words,
+                                out / str(len(peaks)), env=CLEAN)
             assert (out / str(len(peaks))).read_bytes() == disk
-            peaks.append(int(done.stderr.split()[-1]))
+            peaks.append(peak)
     assert peaks[1] - peaks[0] < 24 * KI
 
 
@@ -479,12 +475,11 @@ def test_a_packed_archive_needs_little_more_memory_than_a_file(
 def test_memory_bounds_what_is_kept_of_a_server(hone):
     """Of 40 MiB that nobody releases."""
     with Server(images.noise(40 * MI)) as server, Server(bytes(512)) as least:
-        some, few, all_of_it = (int(subprocess.run(
-            ["/usr/bin/python3", "-I", "-S", "-c", PEAK, hone.path, "digest",
-             "-f", "raw", *words, url], env={**ENV, **CLEAN}, check=True,
-            capture_output=True).stderr.split()[-1]) for words, url in (
-                ([], least.url()), (["--memory", "8M"], server.url()),
-                ([], server.url())))
+        some, few, all_of_it = (
+            hone.peak("digest", "-f", "raw", *words, url, env=CLEAN)[1]
+            for words, url in (([], least.url()),
+                               (["--memory", "8M"], server.url()),
+                               ([], server.url())))
     assert few - some < 16 * KI and all_of_it - some > 36 * KI
 
 

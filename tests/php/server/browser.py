@@ -82,7 +82,14 @@ class Browser:
                    f'location.href.startsWith({json.dumps(url)})')
 
     def picture(self, path):
-        data = self('Page.captureScreenshot', captureBeyondViewport=True)
+        # The size that Chromium takes by itself is 0 before the first frame.
+        self.value('new Promise(done => requestAnimationFrame('
+                   '() => requestAnimationFrame(done)))')
+        width, height = self.value('(e => [e.scrollWidth, e.scrollHeight])'
+                                   '(document.documentElement)')
+        data = self('Page.captureScreenshot', captureBeyondViewport=True,
+                    clip={'x': 0, 'y': 0, 'width': width, 'height': height,
+                          'scale': 1})
         path.write_bytes(base64.b64decode(data['data']))
 
     def complaints(self):
