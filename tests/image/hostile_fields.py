@@ -88,6 +88,8 @@ ROWS = [
      "backing_file_offset 0x4000000000000000"),
     ("backing_name_empty", {"backing_file_offset": 2048,
                             "backing_file_size": 0}, "has 0 bytes"),
+    ("backing_name_too_long", {"backing_file_offset": 2048,
+                               "backing_file_size": 1024}, "has 1024 bytes"),
     ("backing_name_huge", {"backing_file_offset": 2048,
                            "backing_file_size": HUGE32},
      "has 4294967295 bytes"),

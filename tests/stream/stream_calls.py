@@ -6,7 +6,7 @@ from library import SIZE, VOID, declare
 
 INT, INT64, SSIZE = ctypes.c_int, ctypes.c_int64, ctypes.c_ssize_t
 POINTER = ctypes.POINTER(VOID)
-EXACT, CLOSE_FD, NONBLOCK = 1, 2, 4
+EXACT, NONBLOCK = 1, 4
 BATCH_PLAIN, BATCH_URING = 1, 2
 SIZE_MAX = (1 << 8 * ctypes.sizeof(SIZE)) - 1
 READ = ctypes.CFUNCTYPE(SSIZE, VOID, VOID, SIZE)
@@ -47,7 +47,6 @@ class BatchAttr(ctypes.Structure):
 DONE = ctypes.CFUNCTYPE(INT, SIZE, INT, ctypes.POINTER(FileData), VOID)
 
 open_fd = declare("hone_stream_open_fd", INT, POINTER, INT, VOID)
-open_memory = declare("hone_stream_open_memory", INT, POINTER, VOID, SIZE, VOID)
 open_ops = declare("hone_stream_open_ops", INT, POINTER, VOID, VOID, VOID)
 close = declare("hone_stream_close", INT, VOID)
 read = declare("hone_stream_read", SSIZE, VOID, VOID, SIZE)

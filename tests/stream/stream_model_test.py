@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Streams of the installed libhone, in both modes, with any order of operations
-and all sizes. A stream over a file must return the same as libc's stdio. A
-stream over a source must make the same calls as a model of the header."""
+and all sizes. A stream over a source must make the same calls as a model of the
+header. random_test.c compares streams over files and memory with their bytes."""
 import ctypes
-import errno
 import os
-import tempfile
 
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import (RuleBasedStateMachine, initialize, invariant,
-                                 precondition, rule)
+                                 rule)
 
 import stream_calls as calls
 from stream_model import Model, Source
-from stream_stdio import Stdio
 
 BUFFERS = st.one_of(st.integers(1, 9), st.integers(1, 300),
                     st.sampled_from((4096, 65536)))
@@ -42,140 +39,7 @@ def content_of(pieces):
     return b"".join(piece * times for piece, times in pieces)
 
 
-class Mixes(RuleBasedStateMachine):
-    """Sequences of calls that chance seldom makes."""
-
-    @rule(delimiter=DELIMITERS, other=DELIMITERS, most=st.integers(1, 40),
-          n=st.integers(0, 3))
-    def search_again(self, delimiter, other, most, n):
-        """A line that is too long: the search goes on, or starts again."""
-        self.read_lines(delimiter, most, 1)
-        self.read(n)
-        self.read_lines(other, 3 * most, 1)
-        self.read_lines(delimiter, calls.SIZE_MAX, 2)
-
-    @rule(n=COUNTS, then=COUNTS, back=st.integers(1, 60))
-    def go_back(self, n, then, back):
-        """To a place that may be in the buffer, or was there before."""
-        self.read(n)
-        self.peek_and_take(then, 1)
-        self.seek(-back, os.SEEK_CUR)
-        self.read(back)
-
-    @rule(n=COUNTS, then=COUNTS, back=st.integers(1, 60))
-    def go_back_past_it(self, n, then, back):
-        self.read(n)
-        self.read(then)
-        self.seek(-back, os.SEEK_CUR)
-        self.read(back)
-
-
-class Files(Mixes):
-    """One file twice: read by a stream and by stdio."""
-
-    @initialize(pieces=PIECES, buffer_size=BUFFERS, bypass_size=BYPASSES,
-                exact=st.booleans(), memory=st.booleans(),
-                start=st.integers(0, 300))
-    def make(self, pieces, buffer_size, bypass_size, exact, memory, start):
-        content = content_of(pieces)
-        self.size = len(content)
-        self.file = tempfile.NamedTemporaryFile(buffering=0)
-        self.file.write(content)
-        self.stdio, self.memory = Stdio(self.file.name), None
-        flags = calls.EXACT if exact else 0
-        if memory:
-            self.memory = ctypes.create_string_buffer(content, self.size)
-            opener, where = calls.open_memory, (self.memory, self.size)
-        else:
-            fd = os.open(self.file.name, os.O_RDONLY)
-            start = min(start, self.size)
-            os.lseek(fd, start, os.SEEK_SET)
-            self.stdio.seek(start, os.SEEK_SET)
-            opener, where, flags = calls.open_fd, (fd,), flags | calls.CLOSE_FD
-        self.stream = calls.Stream(opener, *where, buffer_size=buffer_size,
-                                   bypass_size=bypass_size, flags=flags)
-
-    @rule(n=COUNTS)
-    def read(self, n):
-        assert self.stream.read(n) == self.stdio.read(n)
-
-    @rule(n=COUNTS)
-    def read_some(self, n):
-        got = self.stream.read_some(n)
-        assert got == self.stdio.read(len(got) or n)
-
-    @rule(n=COUNTS, share=st.floats(0, 1))
-    def peek_and_take(self, n, share):
-        got = self.stream.peek(n)
-        rest = self.stdio.read(max(n, len(got)))
-        assert got == rest
-        some = int(len(got) * share)
-        self.stream.take(some)
-        self.stdio.back(len(rest) - some)
-
-    @rule(delimiter=DELIMITERS, most=LONGEST, times=st.integers(1, 9))
-    def read_lines(self, delimiter, most, times):
-        for _ in range(times):
-            line = self.stdio.read_line(delimiter)
-            got = self.stream.read_line(delimiter, most)
-            if len(line) > most:
-                assert got == -errno.EMSGSIZE
-                self.stdio.back(len(line))
-                return
-            assert got == line
-
-    @rule(n=SKIPS)
-    def skip(self, n):
-        skipped = self.stream.skip(n)
-        assert skipped == len(self.stdio.read(min(n, self.size + 1)))
-
-    @rule(offset=OFFSETS, whence=WHENCES)
-    def seek(self, offset, whence):
-        before = self.stdio.tell()
-        got = self.stream.seek(offset, whence)
-        want = self.stdio.seek(offset, whence)
-        if self.memory is not None and want > self.size:
-            # The one difference between memory and a file.
-            want = -errno.EINVAL
-            self.stdio.seek(before, os.SEEK_SET)
-        assert got == want
-
-    @rule()
-    def tell(self):
-        assert self.stream.tell() == self.stdio.tell()
-
-    @rule()
-    def at_end(self):
-        """True is a promise; false promises nothing."""
-        if self.stream.eof():
-            assert self.stdio.read(1) == b""
-
-    @rule(buffer_size=BUFFERS, bypass_size=BYPASSES)
-    def set_buffer(self, buffer_size, bypass_size):
-        self.stream.set_buffer(buffer_size, bypass_size)
-
-    @precondition(lambda self: self.memory is None)
-    @rule(pieces=PIECES)
-    def grow(self, pieces):
-        """Another process writes to the file; both must look again."""
-        self.size += self.file.write(content_of(pieces))
-        self.stream.clear_eof()
-        self.stdio.clear_eof()
-
-    def teardown(self):
-        if not hasattr(self, "stream"):
-            return
-        self.stream.clear_eof()
-        self.stdio.clear_eof()
-        rest = self.stream.read(self.size + 1)
-        assert rest == self.stdio.read(self.size + 1)
-        assert self.stream.eof() or len(rest) == self.size + 1
-        assert self.stream.close() == 0
-        self.stdio.close()
-        self.file.close()
-
-
-class Promise(Mixes):
+class Promise(RuleBasedStateMachine):
     """A stream and its model, each over a source with the same answers."""
 
     @initialize(pieces=PIECES, seed=SEEDS, buffer_size=BUFFERS,
@@ -260,6 +124,32 @@ class Promise(Mixes):
         self.stream.set_buffer(buffer_size, bypass_size)
         self.model.set_buffer(buffer_size, bypass_size)
 
+    # Sequences of calls that chance seldom makes.
+
+    @rule(delimiter=DELIMITERS, other=DELIMITERS, most=st.integers(1, 40),
+          n=st.integers(0, 3))
+    def search_again(self, delimiter, other, most, n):
+        """A line that is too long: the search goes on, or starts again."""
+        self.read_lines(delimiter, most, 1)
+        self.read(n)
+        self.read_lines(other, 3 * most, 1)
+        self.read_lines(delimiter, calls.SIZE_MAX, 2)
+
+    @rule(n=COUNTS, then=COUNTS, back=st.integers(1, 60))
+    def go_back(self, n, then, back):
+        """To a place that may be in the buffer, or was there before."""
+        self.read(n)
+        self.peek_and_take(then, 1)
+        self.seek(-back, os.SEEK_CUR)
+        self.read(back)
+
+    @rule(n=COUNTS, then=COUNTS, back=st.integers(1, 60))
+    def go_back_past_it(self, n, then, back):
+        self.read(n)
+        self.read(then)
+        self.seek(-back, os.SEEK_CUR)
+        self.read(back)
+
     @invariant()
     def same(self):
         if not hasattr(self, "model"):
@@ -276,5 +166,5 @@ class Promise(Mixes):
             assert self.seen.log == ["close"]
 
 
-TestFiles, TestPromise = Files.TestCase, Promise.TestCase
-TestFiles.settings = TestPromise.settings = STEPS
+TestPromise = Promise.TestCase
+TestPromise.settings = STEPS
