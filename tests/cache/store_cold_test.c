@@ -466,20 +466,44 @@ PAIR_TEST(the_hand_stops_when_it_has_enough_to_pack)
 	php_hone_member_unpin(&reader);
 }
 
-/* The mutex is not held for a search in vain. */
-PAIR_TEST(cold_values_go_if_readers_have_the_warm_ones)
+/* Units that the hand passed in a store. It makes less than one turn. */
+static uint32_t
+passed_by_a_store(unsigned number)
 {
+	const struct php_hone_shard *shard = php_hone_shard_at(writer.store, 0);
+	uint32_t from = shard->hand;
+	assert_int_equal(
+		put_form(&writer, numbered('c', number), number, BYTES, true),
+		0);
+	return (shard->hand >= from ? 0 : shard->end - shard->first) +
+	       shard->hand - from;
+}
+
+/* While readers have so many warm values, the hand makes few turns for 1000
+ * stores of cold ones: the mutex is not held for a search in vain. */
+static void
+cold_values_go(unsigned had)
+{
+	const struct php_hone_shard *shard = php_hone_shard_at(writer.store, 0);
 	unsigned cold = 0;
-	hold(700);
+	uint64_t passed = 0;
+	hold(had);
 	for (; !presses(); cold++)
-		assert_int_equal(put_form(&writer, numbered('c', cold), cold,
-					 BYTES, true),
-			0);
+		passed_by_a_store(cold);
 	looks = 0;
-	for (unsigned i = 0; i < 1000; i++, cold++)
-		assert_int_equal(put_form(&writer, numbered('c', cold), cold,
-					 BYTES, true),
-			0);
+	for (unsigned end = cold + 1000; cold < end; cold++)
+		passed += passed_by_a_store(cold);
 	assert_true(looks < 50 * 1000);
+	assert_true(passed < 8 * (uint64_t)(shard->end - shard->first));
 	php_hone_member_unpin(&reader);
+}
+
+PAIR_TEST(cold_values_go_if_readers_have_many_warm_ones)
+{
+	cold_values_go(700);
+}
+
+PAIR_TEST(cold_values_go_if_readers_have_most_values)
+{
+	cold_values_go(2900);
 }

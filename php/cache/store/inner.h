@@ -67,6 +67,8 @@ struct php_hone_shard {
 	uint32_t close_pause; /* units until closing is tried again */
 	uint32_t closed_at;   /* held_back when all slots were closed */
 	uint32_t n_claims;
+	uint32_t spare_pause; /* calls of evict_ahead() that spare no cold
+				 entries */
 	/* The last request for room that failed, and why: failure_sum(). */
 	uint32_t failed_units;
 	uint64_t failed_sum;

@@ -225,8 +225,11 @@ php_hone_hold_back_less(struct php_hone_member *member,
  */
 #define PACK_PAUSE 16
 #define PACK_UNITS (PHP_HONE_PACK_BYTES / PHP_HONE_UNIT)
-/* The most cold entries that one pass passes over. */
+/* The most cold entries that one pass passes over. If it has found no warm
+ * victim by then, none are passed over until evict_ahead() was called so often.
+ */
 #define SPARED 16384
+#define SPARE_PAUSE 16
 /* The cost of the bytes of a cold entry in a window, if warm ones go first. */
 #define COLD_WEIGHT 16
 /* Values of one size for which memory is kept from readers: look_ahead(). */
@@ -244,6 +247,7 @@ struct pass {
 	uint32_t pack_left; /* units that may still be left to be packed; 0
 			       once one of them found no room */
 	uint64_t cold_left; /* cold entries that may still be passed over */
+	bool found_warm;    /* a victim was warm */
 	uint32_t victims[BATCH];
 	bool look; /* readers is valid */
 	bool much; /* the hand passes over what readers have */
@@ -265,6 +269,9 @@ pass_begin(struct pass *pass, struct php_hone_store *store,
 	/* Readers may have the warm ones: then a longer search is in vain. */
 	pass->cold_left =
 		shard->entries < SPARED * 2 ? shard->entries / 2 : SPARED;
+	if (shard->spare_pause != 0)
+		pass->cold_left = 0;
+	pass->found_warm = false;
 	pass->much = shard->n_retired > HELD_BACK;
 	pass->look = pass->much;
 	if (pass->look)
@@ -332,6 +339,8 @@ evict(struct pass *pass, uint32_t offset)
 		pass->shard->expirations++;
 	else
 		count_eviction(pass);
+	if (php_hone_is_packable(entry))
+		pass->found_warm = true;
 	php_hone_will_retire(entry);
 	php_hone_link(link, entry->next);
 	pass->units += php_hone_word_units(php_hone_get64(&entry->block));
@@ -381,6 +390,7 @@ leave_to_pack(
 		return true;
 	}
 	pass->pack_left -= units;
+	pass->found_warm = true;
 	packer->pack[packer->n_packs].hash = entry->hash;
 	packer->pack[packer->n_packs++].offset = offset;
 	/* The cold form takes less than half of most values. */
@@ -404,7 +414,8 @@ hand_step(struct pass *pass)
 		pass->seen += php_hone_word_units(word);
 	if (!expired && pass->cold_left != 0 && php_hone_is_cold(entry) &&
 		php_hone_warm_goes_first(shard)) {
-		pass->cold_left--;
+		if (--pass->cold_left == 0 && !pass->found_warm)
+			shard->spare_pause = SPARE_PAUSE;
 		return;
 	}
 	if (!expired && pass_had(pass, entry)) {
@@ -540,6 +551,7 @@ evict_ahead(struct php_hone_member *member, struct php_hone_shard *shard)
 	struct php_hone_store *store = member->store;
 	struct pass pass;
 	pass_begin_to_look(&pass, store, shard);
+	shard->spare_pause -= shard->spare_pause != 0;
 	evict_expired(&pass);
 	if (may_pack(member, shard)) {
 		pass.packer = member;
@@ -706,8 +718,9 @@ room_by_hand(struct php_hone_store *store, struct php_hone_shard *shard,
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		struct pass pass;
 		pass_begin(&pass, store, shard);
-		/* Cold ones go rather than windows, whose search is long. */
-		if (round == ROUNDS - 1)
+		/* Cold ones go if a turn has been in vain, and rather than
+		 * windows, whose search is long. */
+		if (shard->pause != 0 || round == ROUNDS - 1)
 			pass.cold_left = 0;
 		for (unsigned i = 0; i < ROUND && pass.units < 2 * units; i++)
 			hand_step(&pass);
