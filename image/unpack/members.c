@@ -64,11 +64,10 @@ struct members {
 	size_t given;
 	/* offset of the first job in the packed stream */
 	uint64_t offset;
-	/* The input from `begin` on, of which `whole` bytes are whole members
-	 * with so much content at most. The next one is looked at when there
-	 * are `enough` bytes. */
+	/* The input, of which `whole` bytes are whole members with so much
+	 * content at most. The next one is looked at when there are `enough`
+	 * bytes. */
 	unsigned char *input;
-	size_t begin;
 	size_t length;
 	size_t whole;
 	/* the first `coded` of them are unpacked; the rest stands for zeros */
@@ -219,10 +218,9 @@ look_for_zeros(struct members *m)
 {
 	size_t left = m->length - m->whole;
 	uint64_t zeros = 0;
-	size_t n = m->decoder->zeros
-			   ? m->decoder->zeros(m->input + m->begin + m->whole,
-				     left, &zeros)
-			   : 0;
+	size_t n = m->decoder->zeros ? m->decoder->zeros(m->input + m->whole,
+					       left, &zeros)
+				     : 0;
 
 	if (n == 0) {
 		m->full = m->zeros;
@@ -253,8 +251,8 @@ look(struct members *m)
 			break;
 		if (look_for_zeros(m))
 			continue;
-		size_t n = m->decoder->whole(
-			m->input + m->begin + m->whole, left, &content);
+		size_t n =
+			m->decoder->whole(m->input + m->whole, left, &content);
 		if (n == 0) {
 			m->other = true;
 		} else if (n > left) {
@@ -270,27 +268,14 @@ look(struct members *m)
 	}
 }
 
-/* Returns the room behind the input. */
-static size_t
-make_room(struct members *m)
-{
-	/* The input is not moved for each job, which may be small beside it. */
-	if (m->begin > 0 && m->unit - m->begin - m->length < PIECE) {
-		memmove(m->input, m->input + m->begin, m->length);
-		m->begin = 0;
-	}
-	return m->unit - m->begin - m->length;
-}
-
 /* Read until there is a job, or bytes that are not a whole member. */
 static void
 read_input(struct members *m)
 {
 	look(m);
 	while (!m->full && !m->other && !m->ended && m->length < m->unit) {
-		size_t got = 0, room = make_room(m);
-		m->rc = image_stream_read(m->packed,
-			m->input + m->begin + m->length,
+		size_t got = 0, room = m->unit - m->length;
+		m->rc = image_stream_read(m->packed, m->input + m->length,
 			room < PIECE ? room : PIECE, &got, &m->err);
 		m->ended = m->rc < 0 || got == 0;
 		m->length += m->ended ? 0 : got;
@@ -303,25 +288,29 @@ read_input(struct members *m)
 	m->other = m->whole == 0;
 }
 
-/* Make a job of the whole members. The reader owns it before and after. */
+/*
+ * Make a job of the whole members. The reader owns the job before and after.
+ * The job gets the input, and its former buffer, with the rest of the input, is
+ * the next one: a new buffer for each job takes a page fault for each page.
+ */
 static bool
 make_job(struct members *m)
 {
 	struct job *job = &m->jobs[(m->first + m->count) % JOBS];
-	unsigned char *in = malloc(m->whole);
+	unsigned char *next = job->in ? job->in : malloc(m->unit);
 
-	if (!in)
+	if (!next)
 		return false;
-	memcpy(in, m->input + m->begin, m->whole);
-	job->in = in;
+	m->length -= m->whole;
+	memcpy(next, m->input + m->whole, m->length);
+	job->in = m->input;
+	m->input = next;
 	job->in_length = m->whole;
 	job->coded = m->coded;
 	job->zeros = m->zeros;
 	job->content = m->content;
 	job->out_length = 0;
 	job->state = WAITING;
-	m->begin += m->whole;
-	m->length -= m->whole;
 	m->enough = m->enough > m->whole ? m->enough - m->whole : 0;
 	m->whole = m->coded = 0;
 	m->zeros = 0;
@@ -349,12 +338,8 @@ refill(struct members *m, struct image_error *err)
 static void
 drop(struct members *m)
 {
-	struct job *job = &m->jobs[m->first];
-
-	m->offset += job->in_length;
+	m->offset += m->jobs[m->first].in_length;
 	m->given = 0;
-	free(job->in);
-	job->in = NULL;
 	pthread_mutex_lock(&m->lock);
 	m->first = (m->first + 1) % JOBS;
 	m->count--;
@@ -429,7 +414,7 @@ gather(struct members *m, size_t *length)
 		to += job->in_length;
 	}
 	if (bytes)
-		memcpy(to, m->input + m->begin, m->length);
+		memcpy(to, m->input, m->length);
 	return bytes;
 }
 

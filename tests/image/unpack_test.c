@@ -879,6 +879,27 @@ TEST(small_frames_of_zstd_share_a_job)
 	assert_true(allocations < 1000);
 }
 
+/* Five members are a job. New memory for each job would take page faults. */
+TEST(the_jobs_of_a_long_file_use_the_buffers_of_the_first_ones)
+{
+	for (size_t i = 0; i < 2; i++) {
+		unsigned needed[2];
+		for (size_t k = 0; k < 2; k++) {
+			size_t length =
+				pack_members(threaded[i], k ? 30 : 20, 65000);
+			elsewhere = allocations = 0;
+			assert_int_equal(unpack_by(threaded[i], &packed,
+						 &by_default, 3, &result),
+				0);
+			needed[k] = allocations;
+			assert_true(elsewhere >= length / 65000);
+			assert_int_equal(result.length, length);
+			assert_memory_equal(result.data, noise(length), length);
+		}
+		assert_int_equal(needed[1], needed[0]);
+	}
+}
+
 /* Its content has no length in the header, and does not fit. */
 TEST(content_that_is_too_long_for_threads_is_unpacked)
 {
