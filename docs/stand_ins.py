@@ -21,6 +21,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" /
                        "cli"))
 
+import gpt_builder  # noqa: E402 pylint: disable=wrong-import-position
 import moto_server  # noqa: E402 pylint: disable=wrong-import-position
 from http_server import Server  # noqa: E402 pylint: disable=C0413
 from registry import Registry  # noqa: E402 pylint: disable=C0413
@@ -125,6 +126,8 @@ class StandIns:
         run(hone, "convert", "-q", "-c", "disk.img", "noble.qcow2",
             cwd=self.folder, env=self.environment)
         disk = (self.folder / "disk.img").read_bytes()
+        (self.folder / "server.img").write_bytes(
+            gpt_builder.Gpt(512, 16 * 2048, [(2048, 30000)]).bytes())
         (self.folder / "raspios.img.xz").write_bytes(
             lzma.compress(disk, preset=0))
         for name, image in PUBLISHED.items():

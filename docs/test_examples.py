@@ -188,7 +188,8 @@ def test_a_signed_list_that_was_changed_converts_nothing(environment,
                             tmp_path, environment)
             assert done.returncode != 0 and "BAD signature" in done.stdout
     images = {path.name for path in tmp_path.glob("*.img")}
-    assert images == {"disk.img", "noble-server-cloudimg-amd64.img"}
+    assert images == {"disk.img", "server.img",
+                      "noble-server-cloudimg-amd64.img"}
     shutil.rmtree(tmp_path)
 
 

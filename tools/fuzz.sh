@@ -35,7 +35,7 @@ fuzz_target() {
         ;;
     esac
     case $name in
-    archive | qcow2 | check | convert | tables | unpack | vhd | vmdk)
+    archive | qcow2 | check | convert | gpt | tables | unpack | vhd | vmdk)
         source="$source tests/image/fake_memory.c"
         ;;
     esac

@@ -70,25 +70,37 @@ differs_in(const struct job *job, const unsigned char *bytes,
  * follows the disk is zero.
  */
 static int
-compare_digest(struct job *job, struct image_source *back,
+compare_digest(struct job *job, struct image_source **back,
 	const struct image_run *run, struct image_error *err)
 {
 	const struct image_algorithm *algorithm =
 		job->digests.list[0].algorithm;
 	struct image_digests found = {
 		.count = 1, .list = {{.algorithm = algorithm}}};
-	uint64_t end = image_source_size(back), data = end;
+	uint64_t whole = image_source_whole_size(job->src);
+	uint64_t end =
+		image_source_size(job->write.keep_rest ? job->src : *back);
+	uint64_t data = end;
 
-	int rc = image_digest_part(back, image_source_size(job->src), run,
-		&found, job->write.keep_rest ? NULL : &data, err);
-	if (rc == 0 && memcmp(found.list[0].bytes, job->digests.list[0].bytes,
-			       image_algorithm_length(algorithm)) != 0)
+	int rc = image_source_unpatch(back, job->src, end, err);
+	if (rc == 0)
+		rc = image_digest_part(*back, whole, run, &found,
+			end > whole ? &data : NULL, err);
+	if (rc < 0)
+		return rc;
+	uint64_t differs = image_source_lacks(*back, job->src);
+	if (differs == IMAGE_SIZE_UNKNOWN &&
+		memcmp(found.list[0].bytes, job->digests.list[0].bytes,
+			image_algorithm_length(algorithm)) != 0)
 		return differs_in(job, found.list[0].bytes, err);
-	return rc == 0 && data < end ? differs_at(job, data, err) : rc;
+	if (data < end && data < differs)
+		differs = data;
+	return differs == IMAGE_SIZE_UNKNOWN ? 0
+					     : differs_at(job, differs, err);
 }
 
 static int
-compare(struct job *job, struct image_source *back, struct image_error *err)
+compare(struct job *job, struct image_source **back, struct image_error *err)
 {
 	struct image_run run = job->run;
 	struct image_compared compared = {0};
@@ -96,7 +108,7 @@ compare(struct job *job, struct image_source *back, struct image_error *err)
 	progress_phase(&job->progress, "verify", job->name, job->size);
 	if (image_source_is_forward(job->src))
 		return compare_digest(job, back, &run, err);
-	int rc = image_compare(job->src, back, &run, &compared, err);
+	int rc = image_compare(job->src, *back, &run, &compared, err);
 	if (rc < 0 || compared.equal)
 		return rc;
 	if (job->write.keep_rest &&
@@ -113,7 +125,7 @@ verify(struct job *job, const struct target *target, struct image_error *err)
 
 	int rc = target->reopen(job, &back, err);
 	if (rc == 0) {
-		rc = compare(job, back, err);
+		rc = compare(job, &back, err);
 		image_close(back);
 	}
 	/* It is DST that failed: the content of SRC is not refused. */
@@ -175,8 +187,11 @@ refuse_written(struct job *job, struct image_error *err)
 int
 convert_fill(struct job *job, struct image_error *err)
 {
-	int rc = image_copy(job->src, job->dst, &job->run, &job->copied, err);
+	int rc = size_check(job, err);
 
+	if (rc == 0)
+		rc = image_copy(
+			job->src, job->dst, &job->run, &job->copied, err);
 	if (rc == 0)
 		rc = expect_verify(job, err);
 	job->size = image_sink_size(job->dst);
@@ -252,6 +267,24 @@ refuse_disguised(struct job *job)
 		disguise.name, disguise.offset, way_out(job, &disguise));
 }
 
+/* Returns CLI_USAGE after a message if DST is an OCI layout, by the names that
+ * skopeo has for it. */
+static int
+refuse_layout(const struct job *job)
+{
+	const char *name = job->cli->operands[1];
+
+	bool folder = strncmp(name, "oci:", 4) == 0 &&
+		      strncmp(name, "oci://", 6) != 0;
+
+	if (!folder && strncmp(name, "oci-archive:", 12) != 0)
+		return 0;
+	return cli_usage("convert",
+		"'%s': hone cannot write an OCI layout; './%s' is a file of "
+		"that name",
+		name, name);
+}
+
 /* Returns CLI_USAGE after a message if stdout cannot have an option. */
 static int
 refuse_stdout(const struct job *job)
@@ -322,7 +355,9 @@ convert_run(const struct cli *cli)
 		.name = shown(cli->operands[1], "stdout")};
 	struct image_error err;
 
-	int rc = parse(&job);
+	int rc = refuse_layout(&job);
+	if (rc == 0)
+		rc = parse(&job);
 	if (rc == 0)
 		rc = refuse_stdout(&job);
 	if (rc != 0)

@@ -6,7 +6,7 @@
  *
  *   convert.c   the command: options, the copy, --verify, what is refused
  *   create.c    options of the new image: -O, --pack, -o, -c, --level
- *   size.c      --size
+ *   size.c      --size and --move-gpt
  *   cache.c     use of the page cache; memory.c: how large the cache may be
  *   expect.c    --expect-file and --expect-disk are parsed, the latter compared
  *   new_file.c  DST is a new file
@@ -76,10 +76,13 @@ int cache_parse(struct job *job);
  */
 uint64_t memory_available(const char *root);
 
-/* size.c: --size. Both return 0 or the exit status. */
+/* size.c: --size and --move-gpt. Both return 0 or the exit status. */
 int size_parse(struct job *job);
-/* SRC is open: set the size in create, and leave out the end of SRC. */
+/* SRC is open: set the size in create, move the GPT, and leave out the end of
+ * SRC. */
 int size_apply(struct job *job);
+/* job->dst is created: refuse a size that was rounded up behind the GPT. */
+int size_check(const struct job *job, struct image_error *err);
 
 /* expect.c: --digest, --expect-disk and --expect-file. */
 /* Set the digests, and open.expect. Returns 0 or the exit status. */

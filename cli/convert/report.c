@@ -71,10 +71,10 @@ print_text(const struct job *job)
 	cli_print_name(stdout, job->cli->operands[1]);
 	printf(": %s, %s", image_format_name(job->format),
 		cli_size_text(size, job->size));
-	if (job->size > image_source_size(job->src))
+	if (job->size > image_source_whole_size(job->src))
 		printf(" (%s from %" PRIu64 " bytes)",
 			job->cli->option[OPTION_SIZE] ? "grown" : "rounded up",
-			image_source_size(job->src));
+			image_source_whole_size(job->src));
 	if (compression(job))
 		printf(" %s %s",
 			job_packs(job) ? "packed by" : "compressed with",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --size: the disk of DST has another size than that of SRC. */
+/* --size: the disk of DST has another size than that of SRC; --move-gpt. */
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include "convert/convert.h"
 
 /* Sets run.growth if the size is relative, otherwise run.size. */
@@ -15,6 +17,10 @@ size_parse(struct job *job)
 			    *size >= IMAGE_SIZE_UNKNOWN))
 		return cli_usage(
 			"convert", "--size: '%s' is not a valid size", text);
+	if (!text && job->cli->option[OPTION_MOVE_GPT])
+		return cli_usage("convert",
+			"--move-gpt: the GPT moves to the end that --size "
+			"sets");
 	return 0;
 }
 
@@ -36,6 +42,32 @@ cut(struct job *job, uint64_t size)
 		       : 0;
 }
 
+static int
+move_gpt(struct job *job)
+{
+	struct image_error err;
+
+	return image_source_move_gpt(&job->src, job->create.size, &err) < 0
+		       ? cli_image_fail(job->source, &err)
+		       : 0;
+}
+
+int
+size_check(const struct job *job, struct image_error *err)
+{
+	uint64_t size = image_sink_size(job->dst);
+
+	if (!job->cli->option[OPTION_MOVE_GPT] || size == job->create.size)
+		return 0;
+	*err = (struct image_error){0};
+	snprintf(err->file, sizeof(err->file), "%s", job->name);
+	snprintf(err->text, sizeof(err->text),
+		"would be rounded up to %" PRIu64
+		" bytes, behind the backup GPT; use --size %" PRIu64,
+		size, size);
+	return -EINVAL;
+}
+
 int
 size_apply(struct job *job)
 {
@@ -50,6 +82,10 @@ size_apply(struct job *job)
 		return cli_usage("convert",
 			"--size: the size of SRC is not known before its end, "
 			"and stdout needs that of DST first; leave + out");
+	if (job->create.unsized && job->cli->option[OPTION_MOVE_GPT])
+		return cli_fail(job->source,
+			"comes as a stream of unknown size, and --move-gpt "
+			"needs the size first; write it to a file");
 	if (job->create.unsized)
 		return 0;
 	if (job->run.growth &&
@@ -59,5 +95,6 @@ size_apply(struct job *job)
 			" more are too many",
 			size, job->run.growth);
 	job->create.size = wanted;
-	return wanted < size ? cut(job, wanted) : 0;
+	int rc = job->cli->option[OPTION_MOVE_GPT] ? move_gpt(job) : 0;
+	return rc == 0 && wanted < size ? cut(job, wanted) : rc;
 }

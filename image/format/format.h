@@ -21,6 +21,7 @@
 
 struct image_ends;
 struct image_packed;
+struct image_patches;
 struct image_verdict;
 
 /* The arguments of image_info(). */
@@ -83,6 +84,9 @@ struct image_source {
 	uint64_t size;
 	/* bytes of zeros behind them that image_source_cut() left out */
 	uint64_t cut;
+	/* other bytes than those of the image, which digests are not of; NULL:
+	 * none */
+	const struct image_patches *patches;
 	/* bytes of an allocation unit of the format, a power of two; 0: none.
 	 * Reads of whole units are fastest. */
 	uint64_t unit;

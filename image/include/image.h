@@ -742,6 +742,36 @@ int image_source_cut(
 	struct image_source *source, uint64_t size, struct image_error *err);
 
 /*
+ * Move the backup GPT to the end of a disk of `size` bytes, which is known,
+ * with sectors of 512 or of 4096 bytes. Later calls see the disk with its new
+ * GPT, and with zeros behind it if the size is larger; for a smaller one,
+ * image_source_cut() follows. Digests of image_copy() are those of the disk as
+ * it was. *source is replaced on success.
+ *
+ * Returns a negative errno with a message if one of the two GPTs is damaged, if
+ * they differ, if a partition ends too late, or if the MBR has partitions. The
+ * old backup GPT of a stream, which comes last, is not checked.
+ */
+int image_source_move_gpt(
+	struct image_source **source, uint64_t size, struct image_error *err);
+/* Bytes of the disk as it was before these two calls. */
+uint64_t image_source_whole_size(const struct image_source *source);
+/*
+ * For the copy of a stream whose GPT was moved: let the first `size` bytes of
+ * *back, the copy, read as the disk was before, with zeros behind it. No effect
+ * if no GPT was moved.
+ */
+int image_source_unpatch(struct image_source **back,
+	const struct image_source *source, uint64_t size,
+	struct image_error *err);
+/*
+ * After a visit of that copy: returns the first byte of the new GPT that the
+ * copy did not have, or IMAGE_SIZE_UNKNOWN.
+ */
+uint64_t image_source_lacks(
+	const struct image_source *back, const struct image_source *source);
+
+/*
  * Copy source into sink, which was just created and is at least as long: zeros
  * follow what the source has. Does not finish the sink. Returns -EIO if a
  * change of the source was detected.

@@ -394,10 +394,11 @@ visit_and_hash(struct image_copy *copy, const struct image_run *run,
 		err);
 	if (rc < 0)
 		return rc;
+	image_hashers_patch(copy->hashers, copy->source->patches);
 	rc = visit(copy, run, err);
 	if (rc == 0)
 		rc = image_hashers_finish(copy->hashers,
-			copy->source->size + copy->source->cut, run->digests,
+			image_source_whole_size(copy->source), run->digests,
 			err);
 	image_hashers_destroy(copy->hashers);
 	return rc;

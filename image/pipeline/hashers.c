@@ -22,6 +22,8 @@ struct hasher {
 
 struct image_hashers {
 	const struct image_run *run;
+	/* NULL: none */
+	const struct image_patches *patches;
 	bool compact;
 	size_t count;
 	/* the first hashers have threads */
@@ -78,16 +80,29 @@ add(struct hasher *hasher, const void *bytes, size_t length)
 	hasher->at += length;
 }
 
+/* Hash the disk up to end: these bytes or, with NULL, zeros, except where it
+ * had others before a patch. */
 static void
-add_zeros(struct hasher *hasher, uint64_t end)
+add_up_to(struct hasher *hasher, uint64_t end, const unsigned char *bytes)
 {
 	static const unsigned char zeros[ZEROS];
+	const struct image_patches *patches = hasher->all->patches;
 
+	if (patches && end > patches->size)
+		end = patches->size;
 	/* A hole of several TiB takes hours. */
 	while (!is_stopped(hasher->all) && hasher->at < end) {
-		uint64_t left = end - hasher->at;
-		add(hasher, zeros, left < ZEROS ? (size_t)left : ZEROS);
-		if (hasher->at % STEP < ZEROS)
+		uint64_t at = hasher->at, stop = end;
+		const struct image_patch *patch =
+			patches ? image_patch_at(patches, at, &stop) : NULL;
+		const unsigned char *from =
+			patch ? patch->was + (at - patch->offset) : bytes;
+		size_t n =
+			from || stop - at < ZEROS ? (size_t)(stop - at) : ZEROS;
+		add(hasher, from ? from : zeros, n);
+		if (bytes)
+			bytes += n;
+		else if (hasher->at % STEP < ZEROS)
 			report(hasher);
 	}
 }
@@ -99,7 +114,7 @@ hash_posted(struct hasher *hasher)
 	const struct image_hashers *all = hasher->all;
 
 	if (!all->chunk) {
-		add_zeros(hasher, all->end);
+		add_up_to(hasher, all->end, NULL);
 		return;
 	}
 	size_t at = 0;
@@ -109,8 +124,8 @@ hash_posted(struct hasher *hasher)
 			continue;
 		if (!all->compact)
 			at = (size_t)(e->offset - all->chunk->offset);
-		add_zeros(hasher, e->offset);
-		add(hasher, all->chunk->data + at, (size_t)e->length);
+		add_up_to(hasher, e->offset, NULL);
+		add_up_to(hasher, e->offset + e->length, all->chunk->data + at);
 		at += (size_t)e->length;
 	}
 	report(hasher);
@@ -178,6 +193,13 @@ image_hashers_create(struct image_hashers **out,
 	}
 	start_threads(all, all->count - (flags & IMAGE_HASHERS_JOIN ? 1 : 0));
 	return 0;
+}
+
+void
+image_hashers_patch(
+	struct image_hashers *all, const struct image_patches *patches)
+{
+	all->patches = patches;
 }
 
 void

@@ -6,6 +6,7 @@
  * order, so it cannot be split; but the algorithms run beside each other, and
  * beside the caller.
  */
+#include "pipeline/patch.h"
 #include "pipeline/pieces.h"
 
 struct image_hashers;
@@ -24,6 +25,13 @@ int image_hashers_create(struct image_hashers **out,
 #define IMAGE_HASHERS_JOIN 1u
 /* Chunks have the bytes of their data alone, piece behind piece. */
 #define IMAGE_HASHERS_COMPACT 2u
+
+/*
+ * Hash the bytes that the disk had before the patches. Called before the first
+ * chunk, if at all; the bytes are those of the last read of their range.
+ */
+void image_hashers_patch(
+	struct image_hashers *hashers, const struct image_patches *patches);
 
 /* NULL is allowed. */
 void image_hashers_destroy(struct image_hashers *hashers);

@@ -35,7 +35,8 @@ image_copy_share_all(struct image_copy *copy, struct image_error *err)
 
 	if (copy->source->format != &image_format_raw ||
 		copy->sink->format != &image_format_raw || !store->ops->share ||
-		copy->source->size == 0 || copy->source->cut)
+		copy->source->size == 0 || copy->source->cut ||
+		copy->source->patches)
 		return 0;
 	int rc = store->ops->share(
 		store, 0, copy->source->data, 0, copy->source->size, err);
