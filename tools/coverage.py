@@ -130,7 +130,7 @@ def located(row):
     if text.count(row["text"]) != 1:
         return None
     first = text[:text.index(row["text"])].count("\n") + 1
-    return range(first, first + row["text"].count("\n"))
+    return range(first, first + row["text"].rstrip("\n").count("\n") + 1)
 
 
 def compiled(build):
