@@ -12,7 +12,7 @@ if test "$PHP_HONE_VALUES" != "no"; then
   dnl HONE_ARCHIVE is the path of libhone.a: check.sh sets it.
   HONE_VALUES_SHARED_LIBADD="$HONE_ARCHIVE -pthread -Wl,--exclude-libs,libhone.a"
   PHP_SUBST([HONE_VALUES_SHARED_LIBADD])
-  PHP_NEW_EXTENSION([hone_values], m4_normalize([functions.c regions.c
+  PHP_NEW_EXTENSION([hone_values], m4_normalize([functions.c
     values/build.c values/builder.c values/cold_read.c values/cold_write.c
     values/date.c values/graph.c values/place.c values/text.c values/unpack.c]),
     [$ext_shared],, [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1 -fvisibility=hidden])

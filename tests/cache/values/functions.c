@@ -1,16 +1,101 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PHP functions for the tests of php/cache/values. */
+/*
+ * PHP functions for the tests of php/cache/values. Each stored value has memory
+ * of its own that is made read-only: a write is a segmentation fault.
+ */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
-#include "functions.h"
 #include "values/cold.h"
 #include "ext/standard/info.h"
-#include <hone/hone.h>
-#include <time.h>
+#include <sys/mman.h>
+
+/* A stored value in a mapping of its own, which nobody can write to. */
+struct region {
+	struct php_hone_value stored;
+	void *map;
+	size_t room;
+};
 
 static struct php_hone_builder builder;
 static struct php_hone_cold cold;
+
+static struct region **regions;
+static zend_long n_regions;
+
+static struct region *
+region_map(size_t size)
+{
+	struct region *region = calloc(1, sizeof(*region));
+
+	region->room = (size + 4095) / 4096 * 4096 + 4096;
+	region->map = mmap(NULL, region->room, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (region->map == MAP_FAILED)
+		zend_error_noreturn(E_ERROR, "mmap of %zu bytes", size);
+	/* What is not written by a stored value is not zero. */
+	memset(region->map, 0xa5, region->room);
+	region->stored.size = size;
+	return region;
+}
+
+static void
+region_protect(struct region *region)
+{
+	if (mprotect(region->map, region->room, PROT_READ) != 0)
+		zend_error_noreturn(E_ERROR, "mprotect");
+}
+
+/* A mapping with the data of what was built; PHP's error on failure. */
+static struct region *
+region_of_built(void)
+{
+	struct region *region = region_map(builder.size);
+	unsigned char *end = (unsigned char *)region->map + builder.size;
+
+	php_hone_value_place(
+		&builder, region->map, region->map, &region->stored.root);
+	region->stored.data = builder.size == 0 ? NULL : region->map;
+	if (*end != 0xa5)
+		zend_error_noreturn(E_ERROR, "bytes after the data changed");
+	region_protect(region);
+	return region;
+}
+
+/* A copy at another address. The first one's memory becomes unreadable. */
+static struct region *
+region_moved(struct region *region)
+{
+	struct region *copy = region_map(region->stored.size);
+
+	php_hone_value_copy(
+		&region->stored, copy->map, copy->map, &copy->stored.root);
+	copy->stored.data = region->stored.data == NULL ? NULL : copy->map;
+	region_protect(copy);
+	mprotect(region->map, region->room, PROT_NONE);
+	return copy;
+}
+
+/* A number for scripts, and back; NULL with an exception if it is none. */
+static zend_long
+region_add(struct region *region)
+{
+	if (n_regions % 1024 == 0)
+		regions = realloc(
+			regions, (size_t)(n_regions + 1024) * sizeof(*regions));
+	regions[n_regions] = region;
+	return n_regions++;
+}
+
+static struct region *
+region_get(zend_long number)
+{
+	if (number < 0 || number >= n_regions || regions[number] == NULL) {
+		zend_throw_error(NULL, "there is no such value");
+		return NULL;
+	}
+	return regions[number];
+}
 
 /* value_store(mixed $value): int|string: its number, or why there is none */
 PHP_FUNCTION(value_store)
@@ -28,7 +113,7 @@ PHP_FUNCTION(value_store)
 	case PHP_HONE_BUILT_REFUSED:
 		RETURN_STRING(php_hone_refused_text(builder.refused));
 	default:
-		RETURN_LONG(region_add(region_of_built(&builder)));
+		RETURN_LONG(region_add(region_of_built()));
 	}
 }
 
@@ -65,7 +150,7 @@ PHP_FUNCTION(value_unpack)
 PHP_FUNCTION(value_move)
 {
 	ONLY_NUMBER(region);
-	RETURN_LONG(region_add(region_copied(region, true)));
+	RETURN_LONG(region_add(region_moved(region)));
 }
 
 /* value_size(int $id): int */
@@ -111,131 +196,21 @@ PHP_FUNCTION(value_of_cold)
 	if (!php_hone_cold_read(&cold, ZSTR_VAL(bytes), ZSTR_LEN(bytes), false,
 		    &builder, &problem))
 		RETURN_STRING(problem);
-	RETURN_LONG(region_add(region_of_built(&builder)));
+	RETURN_LONG(region_add(region_of_built()));
 }
 
 /* value_free(int $id): void */
 PHP_FUNCTION(value_free)
 {
 	zend_long number;
+	struct region *region;
 
 	if (zend_parse_parameters(ZEND_NUM_ARGS(), "l", &number) != SUCCESS ||
-		region_get(number) == NULL)
+		(region = region_get(number)) == NULL)
 		RETURN_THROWS();
-	region_remove(number);
-}
-
-/* value_hash(string $bytes, int $from = 0): ?int: the hash of the bytes from
- * there on; NULL if PHP's is another one */
-PHP_FUNCTION(value_hash)
-{
-	zend_string *bytes;
-	zend_long from = 0;
-	zend_ulong hash;
-
-	if (zend_parse_parameters(ZEND_NUM_ARGS(), "S|l", &bytes, &from) !=
-		SUCCESS)
-		RETURN_THROWS();
-	hash = php_hone_string_hash(
-		ZSTR_VAL(bytes) + from, ZSTR_LEN(bytes) - (size_t)from);
-	if (hash != zend_inline_hash_func(ZSTR_VAL(bytes) + from,
-			    ZSTR_LEN(bytes) - (size_t)from))
-		RETURN_NULL();
-	RETURN_LONG((zend_long)hash);
-}
-
-/* value_limit(?string $feature): the one feature that libhone may use; NULL:
- * any;
- * "": none */
-PHP_FUNCTION(value_limit)
-{
-	char *name = NULL;
-	size_t length = 0;
-
-	if (zend_parse_parameters(ZEND_NUM_ARGS(), "s!", &name, &length) !=
-		SUCCESS)
-		RETURN_THROWS();
-	hone_cpu_limit(name == NULL ? HONE_CPU_ALL
-				    : hone_cpu_feature_by_name(name, length));
-}
-
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static void *
-room_for(size_t size)
-{
-	size_t whole = (size + 64) / 64 * 64;
-	void *to = aligned_alloc(64, whole);
-
-	memset(to, 0, whole);
-	return to;
-}
-
-/* value_time(mixed $value, int $times, int $rounds): array: nanoseconds of a
- * build, of a build and a place, of a copy, of an unpack, of a cold form, and
- * of a value of it; minima */
-PHP_FUNCTION(value_time)
-{
-	zval *value, root, copy;
-	zend_long times, rounds;
-	double best[6] = {1e30, 1e30, 1e30, 1e30, 1e30, 1e30};
-	const char *problem;
-	void *to, *other;
-
-	if (zend_parse_parameters(
-		    ZEND_NUM_ARGS(), "zll", &value, &times, &rounds) != SUCCESS)
-		RETURN_THROWS();
-	if (php_hone_value_build(&builder, value) != PHP_HONE_BUILT_FLAT ||
-		builder.size == 0)
-		RETURN_NULL();
-	to = room_for(builder.size);
-	other = room_for(builder.size);
-	while (rounds-- > 0) {
-		double t[7];
-		struct php_hone_value stored = {
-			.data = to, .size = builder.size};
-		t[0] = now();
-		for (zend_long i = 0; i < times; i++)
-			php_hone_value_build(&builder, value);
-		t[1] = now();
-		for (zend_long i = 0; i < times; i++) {
-			php_hone_value_build(&builder, value);
-			php_hone_value_place(&builder, to, to, &stored.root);
-		}
-		stored.size = builder.size;
-		t[2] = now();
-		for (zend_long i = 0; i < times; i++)
-			php_hone_value_copy(&stored, other, other, &root);
-		t[3] = now();
-		for (zend_long i = 0; i < times; i++) {
-			php_hone_value_unpack(&stored, &copy);
-			zval_ptr_dtor(&copy);
-		}
-		t[4] = now();
-		for (zend_long i = 0; i < times; i++)
-			php_hone_cold_write(&cold, &stored, false);
-		t[5] = now();
-		for (zend_long i = 0; i < times; i++) {
-			php_hone_cold_read(&cold, cold.bytes.bytes,
-				cold.bytes.used, false, &builder, &problem);
-			php_hone_value_place(&builder, other, other, &root);
-		}
-		t[6] = now();
-		for (int i = 0; i < 6; i++)
-			best[i] = MIN(best[i], (t[i + 1] - t[i]) / times);
-	}
-	free(to);
-	free(other);
-	array_init(return_value);
-	for (int i = 0; i < 6; i++)
-		add_next_index_double(return_value, best[i]);
+	munmap(region->map, region->room);
+	free(region);
+	regions[number] = NULL;
 }
 
 ZEND_BEGIN_ARG_INFO_EX(any, 0, 0, 0)
@@ -253,9 +228,6 @@ static const zend_function_entry functions[] = {
 	PHP_FE(value_cold, any)
 	PHP_FE(value_of_cold, any)
 	PHP_FE(value_free, any)
-	PHP_FE(value_hash, any)
-	PHP_FE(value_limit, any)
-	PHP_FE(value_time, any)
 	PHP_FE_END
 };
 /* clang-format on */
