@@ -9,7 +9,7 @@ coverage_tests() {
         --timeout-multiplier 4
     HONE=$root/build/coverage-build/cli/hone \
         HONE_LIB=$root/build/coverage-build/src/libhone.so.0 \
-        SINK_PLAY=$root/build/coverage-build/tests/image/sink_play \
+        VERDICTS_PLAY=$root/build/coverage-build/tests/image/verdicts_play \
         python3 -m pytest -q --basetemp=build/pytest-coverage \
             tests/mempool/mempool_model_test.py \
             tests/stream/stream_model_test.py tests/cli tests/image ||

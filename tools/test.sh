@@ -369,8 +369,8 @@ test_mutants() {
 
 with_asan() {
     HONE=$root/build/asan/cli/hone
-    SINK_PLAY=$root/build/asan/tests/image/sink_play
-    export HONE SINK_PLAY
+    VERDICTS_PLAY=$root/build/asan/tests/image/verdicts_play
+    export HONE VERDICTS_PLAY
     "$@"
 }
 
@@ -387,8 +387,8 @@ with_installed() {
     HONE_LIB=$(find "$staged" -name 'libhone.so.0' || :)
     LD_LIBRARY_PATH=$(dirname "$HONE_LIB")
     HONE_BUILD=$root/build/docs
-    SINK_PLAY=$root/build/gcc/tests/image/sink_play
-    export HONE HONE_LIB LD_LIBRARY_PATH HONE_BUILD SINK_PLAY
+    VERDICTS_PLAY=$root/build/gcc/tests/image/verdicts_play
+    export HONE HONE_LIB LD_LIBRARY_PATH HONE_BUILD VERDICTS_PLAY
     "$@"
 }
 
@@ -554,9 +554,9 @@ one_build() {
     one=$root/build/one
     HONE=$one/cli/hone
     HONE_LIB=$one/src/libhone.so.0
-    SINK_PLAY=$one/tests/image/sink_play
+    VERDICTS_PLAY=$one/tests/image/verdicts_play
     HONE_TEST="*$1*"
-    export HONE HONE_LIB SINK_PLAY HONE_TEST LD_LIBRARY_PATH="$one/src"
+    export HONE HONE_LIB VERDICTS_PLAY HONE_TEST LD_LIBRARY_PATH="$one/src"
 }
 
 one_files() {

@@ -273,6 +273,16 @@ def test_an_empty_disk_of_8_tib_takes_three_blocks(hone, out, mode):
     assert os.stat(output).st_blocks * 512 <= 12 * KI
 
 
+@pytest.mark.parametrize("mode", ["plain", "zlib", "counts-64", "extended"])
+def test_data_far_apart_has_tables_of_its_own(hone, qemu_img, out, mode):
+    source, output = out.parent / "disk.img", out / "disk.qcow2"
+    images.pieces(source, 40 << 30, *(
+        (at * (5 << 28) + at * 7777 * 512, b"far away" * 1000 * at)
+        for at in range(1, 30)))
+    write(hone, source, output, *MODES[mode])
+    ask_qemu(qemu_img, source, output)
+
+
 @pytest.mark.parametrize("options,says", [
     (["compat=0.10,compression_type=zstd"], "compression_type=zstd"),
     (["compat=0.10,extended_l2=on"], "extended_l2=on"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the qcow2 sink promises that its files do not show: see test_sink.py. */
+/* What the qcow2 sink promises that its files do not show. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

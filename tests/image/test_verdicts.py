@@ -2,8 +2,8 @@
 """Each hostile image of these tests has one verdict: as a file, in a pipe, from
 servers, with --untrusted, with its digest expected besides, and by hone check.
 
-SINK_PLAY names a program beside verdicts_play, which compares the verdicts of
-all images in one process.
+VERDICTS_PLAY names the program verdicts_play, which compares the verdicts of all
+images in one process.
 """
 import os
 import pathlib
@@ -28,10 +28,10 @@ NO_DISKS = ("text", "zeros before text", "half a header", "half a padding",
 @pytest.fixture(name="play")
 def play_fixture():
     """The path of the program."""
-    program = os.environ.get("SINK_PLAY")
+    program = os.environ.get("VERDICTS_PLAY")
     if not program:
-        pytest.fail("set SINK_PLAY to the path of sink_play")
-    path = pathlib.Path(program).with_name("verdicts_play")
+        pytest.fail("set VERDICTS_PLAY to the path of verdicts_play")
+    path = pathlib.Path(program)
     if not path.exists():
         pytest.skip("verdicts_play was built without OpenSSL")
     return path
