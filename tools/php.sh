@@ -68,14 +68,12 @@ php_valgrind='-m -d pcre.jit=0'
 # One third of the tests, by valgrind: those that take each part of the extension
 # through its memory in few processes.
 valgrind_tests() {
-    for each in apcu_functions apcu_module apcu_references \
-        cache_blocks cache_counters cache_fetch cache_field cache_fork \
-        cache_known cache_multi cache_objects cache_objects_hooks \
-        cache_objects_references cache_objects_thrown \
-        cache_prefix cache_references_field cache_references_tags \
+    for each in apcu_functions apcu_module apcu_throws \
+        cache_add cache_blocks cache_fetch cache_field cache_fork \
+        cache_known cache_objects cache_objects_hooks cache_objects_thrown \
         cache_remember_fibers cache_snapshot cache_snapshot_reasons \
-        cache_tags cache_values fileread_closed fileread_contents \
-        fileread_copy fileread_fails fileread_lines objects_child; do
+        cache_tags cache_values fileread_all fileread_copy fileread_fails \
+        fileread_output objects_child; do
         printf '%s ' "$(php_work)/tests/$each.phpt"
     done
 }

@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: add and replace, their lifetimes, and invalid arguments
+Hone\Cache: inc, dec and cas; add and replace, lifetimes, and invalid arguments
 --EXTENSIONS--
 hone
 --INI--
@@ -8,6 +8,20 @@ hone.cache_cli=1
 <?php
 use Hone\Cache;
 
+var_dump(Cache::inc('n'), Cache::inc('n', 10), Cache::dec('n'), Cache::dec('new', 5), Cache::fetch('n'));
+var_dump(Cache::cas('n', 10, 20), Cache::cas('n', 10, 30), Cache::fetch('n'), Cache::cas('absent', 0, 1), Cache::exists('absent'));
+foreach (['12', 1.0, null, true, []] as $i => $other) {
+    Cache::store("other$i", $other);
+    var_dump(Cache::inc("other$i"), Cache::fetch("other$i") === $other, Cache::cas("other$i", 12, 1));
+}
+Cache::store('max', PHP_INT_MAX);
+var_dump(Cache::inc('max') === PHP_INT_MIN, Cache::dec('max', PHP_INT_MIN) === 0);
+$before = Cache::fetch('n');
+Cache::inc('n');
+var_dump($before, Cache::fetch('n'));
+var_dump(Cache::inc('ends', 1, 1));
+
+// Add and replace, their lifetimes, and invalid arguments.
 var_dump(Cache::replace('k', 1), Cache::add('k', 1), Cache::add('k', 2), Cache::fetch('k'));
 var_dump(Cache::replace('k', 3), Cache::fetch('k'));
 Cache::store('short', 'value', 1);
@@ -15,6 +29,7 @@ Cache::store('long', 'value', 100);
 Cache::store('longest', 'value', PHP_INT_MAX);
 var_dump(Cache::fetch('long'), Cache::fetch('longest'));
 usleep(2_100_000);
+var_dump(Cache::inc('ends', 1, 1));
 var_dump(Cache::fetch('short', 'ended'), Cache::exists('short'), Cache::fetch('long'), Cache::fetch('longest'));
 var_dump(Cache::replace('short', 1), Cache::add('short', 2), Cache::fetch('short'));
 
@@ -46,6 +61,36 @@ foreach ([
 }
 ?>
 --EXPECTF--
+int(1)
+int(11)
+int(10)
+int(-5)
+int(10)
+bool(true)
+bool(false)
+int(20)
+bool(false)
+bool(false)
+bool(false)
+bool(true)
+bool(false)
+bool(false)
+bool(true)
+bool(false)
+bool(false)
+bool(true)
+bool(false)
+bool(false)
+bool(true)
+bool(false)
+bool(false)
+bool(true)
+bool(false)
+bool(true)
+bool(true)
+int(20)
+int(21)
+int(1)
 bool(false)
 bool(true)
 bool(false)
@@ -54,6 +99,7 @@ bool(true)
 int(3)
 string(5) "value"
 string(5) "value"
+int(1)
 string(5) "ended"
 bool(false)
 string(5) "value"

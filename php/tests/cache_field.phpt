@@ -72,6 +72,27 @@ foreach (['auto', 'block', 'copy'] as $mode) {
     var_dump(get_class(Cache::fetch_field('object', ['object', 'in'])));
     $first = again($mode, $first);
 }
+
+// Fetch_field() uses the path as it was passed, also if __wakeup() changes it by reference.
+Cache::clear();
+class Changes
+{
+    public function __wakeup()
+    {
+        $GLOBALS['part'] = 7;
+        $GLOBALS['another'] = str_repeat('zq', 9);
+    }
+}
+
+$part = str_repeat('x', 18);
+Cache::store('key', [$part => 5, 'changes' => new Changes]);
+var_dump(Cache::fetch_field('key', [&$part]), $part);
+$part = str_repeat('x', 18);
+try {
+    Cache::fetch_field('key', [$part, 1.5]);
+} catch (TypeError $error) {
+    echo $error->getMessage(), "\n";
+}
 ?>
 --EXPECT--
 auto plain
@@ -108,3 +129,6 @@ auto
 ["object","in","absent"] "default"
 ["object","date","timezone"] "default"
 string(5) "Inner"
+int(5)
+int(7)
+Hone\Cache::fetch_field(): Argument #2 ($path) must have only strings and ints

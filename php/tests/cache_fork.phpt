@@ -5,6 +5,7 @@ hone
 pcntl
 --INI--
 hone.cache_cli=1
+hone.cache_size=4M
 --FILE--
 <?php
 use Hone\Cache;
@@ -37,6 +38,35 @@ foreach ($pids as $pid) {
 }
 var_dump(Cache::fetch('total'), Cache::fetch('wrong'), Cache::fetch_multi(['result0', 'result1', 'result2', 'result3']), Cache::fetch('child3')['j']);
 var_dump(Cache::info()['slots_used'], $fetched);
+
+// Values that were fetched before a fork stay valid in the child after the end of the parent.
+Cache::clear();
+$value = [];
+for ($i = 0; $i < 5000; $i++) {
+    $value["key $i"] = ["text $i", $i];
+}
+$expected = md5(serialize($value));
+Cache::store('k', $value);
+[$mine, $its] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
+
+// A parent fetches, forks, and ends.
+$parent = pcntl_fork();
+if ($parent === 0) {
+    $fetched = Cache::fetch('k');
+    if (pcntl_fork() === 0) {
+        fgets($its);
+        fwrite($its, (md5(serialize($fetched)) === $expected ? 'kept' : 'lost') . ' ' . (Cache::store('from', 'child') ? 'works' : 'fails') . "\n");
+    }
+    exit(0);
+}
+pcntl_waitpid($parent, $status);
+for ($i = 0; $i < 3000; $i++) {
+    Cache::store('k' . $i % 500, str_repeat(chr(65 + $i % 26), 20000));
+    Cache::delete('k');
+}
+fwrite($mine, "go\n");
+echo fgets($mine);
+var_dump(Cache::fetch('from'));
 ?>
 --EXPECT--
 int(0)
@@ -61,3 +91,5 @@ array(1) {
   ["of"]=>
   string(6) "parent"
 }
+kept works
+string(5) "child"

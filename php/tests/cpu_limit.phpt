@@ -1,9 +1,9 @@
 --TEST--
-hone.cpu_limit: "generic" selects the generic variants; no script may change it
+hone.cpu_limit: "generic" selects the generic variants; no script may change it, and PHP warns at its start of a name that is not a feature
 --EXTENSIONS--
 hone
 --INI--
-hone.cpu_limit=generic
+hone.cpu_limit=mmx,generic,sse2x
 --FILE--
 <?php
 ob_start();
@@ -14,6 +14,9 @@ var_dump(array_combine($rows[1], $rows[2]));
 var_dump(ini_set('hone.cpu_limit', ''));
 ?>
 --EXPECT--
+Warning: hone.cpu_limit: "mmx" is not a CPU feature of libhone; the name is ignored in Unknown on line 0
+
+Warning: hone.cpu_limit: "sse2x" is not a CPU feature of libhone; the name is ignored in Unknown on line 0
 array(2) {
   ["copy"]=>
   string(7) "generic"

@@ -51,7 +51,54 @@ foreach (array_keys($per) as $function) {
         echo "$function: too few calls on the fast path: ", $count[1] ?? 'none', "\n";
     }
 }
+
+// The string belongs to the caller.
+$one = file_get_contents("$folder/4095");
+$two = file_get_contents("$folder/4095");
+$one[0] = 'X';
+var_dump($one[0], $two[0]);
+
+// Longer and shorter than before, under the same stream. No descriptor is left.
+$name = "$folder/changes";
+$descriptors = count(@scandir('/proc/self/fd') ?: []);
+foreach ([0, 1] as $on) {
+    ini_set('hone.file_reads', $on);
+    file_put_contents($name, str_repeat('a', 50000));
+    $stream = fopen($name, 'r');
+    $got = [strlen(fread($stream, 20000))];
+    file_put_contents($name, str_repeat('b', 70000), 0);
+    $got[] = strlen(stream_get_contents($stream));
+    $got[] = feof($stream);
+    file_put_contents($name, 'more', FILE_APPEND);
+    $got[] = stream_get_contents($stream);
+    rewind($stream);
+    file_put_contents($name, 'short');
+    $got[] = fread($stream, 30000);
+    $got[] = feof($stream);
+    echo json_encode($got), "\n";
+    fclose($stream);
+}
+var_dump(count(@scandir('/proc/self/fd') ?: []) === $descriptors);
+
+// auto_detect_line_endings falls back to PHP.
+@ini_set('auto_detect_line_endings', '1');
+foreach (["a\rb\rc", "a\r\nb\rc\n", "a\nb\rc", "\r\r"] as $text) {
+    file_put_contents($name, $text);
+    foreach ([0, FILE_IGNORE_NEW_LINES] as $flags) {
+        foreach ([0, 1, 1] as $on) {
+            ini_set('hone.file_reads', $on);
+            $lines[$on] = file($name, $flags);
+        }
+        echo $lines[0] === $lines[1] ? count($lines[1]) : json_encode($lines), ' ';
+    }
+}
 ?>
 --EXPECT--
 every function
 0 differ
+string(1) "X"
+string(1) "l"
+[20000,50000,true,"more","short",true]
+[20000,50000,true,"more","short",true]
+bool(true)
+3 3 2 2 2 2 2 2

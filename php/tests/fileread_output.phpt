@@ -108,6 +108,23 @@ ob_start();
 (new ReflectionExtension('hone'))->info();
 preg_match_all('/^(readfile|fpassthru) => (\d+)$/m', ob_get_clean(), $counts);
 var_dump($counts[2] === ($few ? ['6', '15'] : ['6', '17']));
+
+// Fpassthru(): a callback of the output may close the stream.
+ini_set('hone.file_reads', 1);
+// Without the extension PHP uses the closed stream, and crashes.
+foreach ([5, 5000] as $size) {
+    file_put_contents($name, str_repeat('x', $size));
+    $file = fopen($name, 'r');
+    ob_start(function ($output) use (&$file) {
+        if (is_resource($file)) {
+            fclose($file);
+        }
+        return '';
+    }, 1);
+    $done = fpassthru($file);
+    ob_end_clean();
+    var_dump($done, is_resource($file));
+}
 ?>
 --CLEAN--
 <?php
@@ -115,3 +132,7 @@ var_dump($counts[2] === ($few ? ['6', '15'] : ['6', '17']));
 ?>
 --EXPECT--
 bool(true)
+int(5)
+bool(false)
+int(5000)
+bool(false)

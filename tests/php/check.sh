@@ -181,7 +181,7 @@ export_build() {
         without_path sh "$top/tools/phpext.sh" test export-gcc/php "$config" \
             "$work/export.xml" export-gcc/php/tests/cpu*.phpt \
             export-gcc/php/tests/phpinfo.phpt \
-            export-gcc/php/tests/fileread_contents.phpt \
+            export-gcc/php/tests/fileread_all.phpt \
             export-gcc/php/tests/cache_values.phpt
 }
 

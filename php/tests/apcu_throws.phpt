@@ -1,5 +1,5 @@
 --TEST--
-apcu_store() and apcu_add() of an array store nothing after an element that throws
+apcu_*: methods of stored objects throw, or change the arguments by reference
 --EXTENSIONS--
 hone
 --SKIPIF--
@@ -8,6 +8,7 @@ require __DIR__ . '/apcu_served.inc';
 ?>
 --INI--
 apc.enable_cli=1
+hone.cache_cli=1
 --FILE--
 <?php
 class Thrower
@@ -33,8 +34,23 @@ try {
     echo $error->getMessage(), "\n";
 }
 var_dump(apcu_exists('next'));
+
+// Apcu_fetch() uses the keys as they were passed, also if __wakeup() changes them by reference.
+restore_error_handler();
+apcu_clear_cache();
+class Changes
+{
+    public function __wakeup()
+    {
+        $GLOBALS['key'] = 0x41414141;
+    }
+}
+
+$key = str_repeat('k', 18);
+apcu_store($key, new Changes);
+var_dump(apcu_fetch([&$key]), $key);
 ?>
---EXPECT--
+--EXPECTF--
 serialize, before it: NULL, stored: before
 serialize, before it: NULL, stored: before
 serialize, before it: NULL, stored: before
@@ -49,3 +65,9 @@ serialize, before it: NULL, stored: before
 serialize, before it: NULL, stored: before
 apcu_store(): Cannot store resources in apcu cache
 bool(false)
+array(1) {
+  ["kkkkkkkkkkkkkkkkkk"]=>
+  object(Changes)#%d (0) {
+  }
+}
+int(1094795585)

@@ -1,5 +1,5 @@
 --TEST--
-APCUIterator: a key that goes between the listing and the look has no element
+APCUIterator: a key that goes between the listing and the look has no element; the memory of lists and iterators
 --EXTENSIONS--
 hone
 --SKIPIF--
@@ -8,6 +8,7 @@ require __DIR__ . '/apcu_served.inc';
 ?>
 --INI--
 hone.cache_cli=1
+apc.enable_cli=1
 --FILE--
 <?php
 const N = 20;
@@ -143,6 +144,48 @@ $iterator->current()['value']->iterator = $iterator;
 unset($iterator);
 gc_collect_cycles();
 echo Holder::$freed, "\n";
+
+// Apcu_cache_info(), APCUIterator, Hone\Cache::entries(): the names in the results take no
+// memory of their own.
+apcu_clear_cache();
+const MANY = 1000;
+
+/** Bytes of each element. */
+function bytes(callable $list): int
+{
+    $before = memory_get_usage();
+    $result = $list();
+    return intdiv(memory_get_usage() - $before, MANY);
+}
+
+for ($i = 0; $i < MANY; $i++) {
+    apcu_store("key$i", $i);
+}
+foreach ([
+    // A table of 16 elements takes 640 bytes, one of 8 elements 320, its head 56, a key 32.
+    'apcu_cache_info' => [fn() => apcu_cache_info()['cache_list'], 820],
+    'APCUIterator' => [fn() => iterator_to_array(new APCUIterator), 860],
+    'entries' => [fn() => iterator_to_array(Hone\Cache::entries()), 560],
+    'apcu_key_info' => [fn() => array_map(apcu_key_info(...), array_map(fn($i) => "key$i", range(0, MANY - 1))), 460],
+] as $name => [$list, $most]) {
+    $bytes = bytes($list);
+    echo $name, ': ', $bytes <= $most ? 'few bytes' : "$bytes bytes for each key", "\n";
+}
+
+// An iterator with a regular expression is freed after pcre (valgrind would report a memory
+// error).
+apcu_clear_cache();
+class Kept
+{
+    public static $iterator;
+}
+
+apcu_store(['a' => 1, 'ab' => 2, 'b' => 3]);
+Kept::$iterator = new APCUIterator('/^a/');
+foreach (Kept::$iterator as $key => $element)
+    $keys[] = $key;
+sort($keys);
+echo implode(' ', $keys), ' ', Kept::$iterator->getTotalCount(), "\n";
 ?>
 --EXPECT--
 the loop deletes all others: ["value"]
@@ -160,3 +203,8 @@ a method asks for the value: ended, ["Restless"]
 a method begins anew, once: ended, ["Restless"]
 a method throws: thrown
 an iterator in its own value is freed: 2
+apcu_cache_info: few bytes
+APCUIterator: few bytes
+entries: few bytes
+apcu_key_info: few bytes
+a ab 2

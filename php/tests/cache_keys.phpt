@@ -1,14 +1,59 @@
 --TEST--
-Hone\Cache: tables with as many keys as an earlier one keep their own keys
+Hone\Cache: keys of equal hash, of equal rows, and of tables that are alike
 --EXTENSIONS--
 hone
 --INI--
 hone.cache_cli=1
+hone.cache_size=64M
 memory_limit=512M
 --FILE--
 <?php
 use Hone\Cache;
 
+// Each bit chooses one of two pairs of letters of the same hash.
+$names = [];
+for ($i = 0; $i < 4096; $i++) {
+    $name = '';
+    for ($bit = 0; $bit < 12; $bit++) {
+        $name .= $i >> $bit & 1 ? 'Ez' : 'FY';
+    }
+    $names[] = $name;
+}
+for ($i = 0; $i < 1000; $i++) {
+    Cache::store("other $i", $i);
+}
+$stored = 0;
+foreach ($names as $i => $name) {
+    $stored += Cache::store($name, $i) && Cache::fetch($name) === $i;
+}
+$kept = count(Cache::fetch_multi($names));
+$others = 0;
+for ($i = 0; $i < 1000; $i++) {
+    $others += Cache::fetch("other $i") === $i;
+}
+echo "$stored stored, $kept kept, $others others kept\n";
+
+// A value has each key of its rows once, wherever PHP keeps the keys.
+Cache::clear();
+// Used bytes of rows of 200 columns. The builder looks up addresses in a table
+// of 512 entries, so that some of the keys share an entry.
+function used(int $rows): int
+{
+    $columns = implode(',', array_map(fn($c) => "'column_$c' => \$i", range(1, 200)));
+    $values = eval("return array_map(fn(\$i) => [$columns], range(1, $rows));");
+    Cache::clear();
+    Cache::store('rows', $values);
+    return Cache::info()['used'];
+}
+
+// An array of 200 elements: 56 bytes, 512 hashes of 4 bytes, and buckets of 32
+// bytes. A key takes 40 more.
+$row = (used(200) - used(100)) / 100;
+$least = 56 + 512 * 4 + 200 * 32;
+echo $row < 1.01 * $least ? "as small as the elements\n" : "$row bytes for a row of $least\n";
+
+// Tables with as many keys as an earlier one keep their own keys.
+Cache::clear();
 function same(string $what, array $value): void
 {
     if (!Cache::store('k', $value) || serialize(Cache::fetch('k')) !== serialize($value)) {
@@ -46,4 +91,6 @@ for ($i = 0; $i < (getenv('USE_ZEND_ALLOC') === '0' ? 20 : 500); $i++) {
 echo "done\n";
 ?>
 --EXPECT--
+4096 stored, 64 kept, 1000 others kept
+as small as the elements
 done
