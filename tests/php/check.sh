@@ -304,11 +304,14 @@ END
         sort composer.options | diff - configure.options
 }
 
-# switched FOLDER STATUS: ./dev php --phpt on a copy, since run-tests.php
-# writes beside what fails.
+# phpt NAME CODE OUTPUT: a test that passes if the code prints this.
+phpt() {
+    mkdir -p "${1%/*}"
+    printf '%s\n' --TEST-- "$1" --FILE-- '<?php' "$2" '?>' --EXPECT-- "$3" >"$1.phpt"
+}
+
+# switched FOLDER STATUS: ./dev php --phpt.
 switched() {
-    rm -rf "$1"
-    cp -R "$here/$1" "$1"
     status=0
     python3 "$top/tools/phpt.py" static "$config" "$1" >"$1.log" ||
         status=$?
@@ -317,6 +320,10 @@ switched() {
 }
 
 planted_difference_is_reported() {
+    on_or_off="echo get_cfg_var('hone.file_reads') ? 'on' : 'off';"
+    phpt planted/output "$on_or_off" neither
+    phpt planted/switch "$on_or_off" off
+    phpt planted/unstable 'echo hrtime(true);' never
     switched planted 1 &&
         grep '^differs: .*switch.phpt: passed .* failed' planted.log &&
         grep '^differs: .*output.phpt: failed .* failed' planted.log &&
@@ -325,6 +332,8 @@ planted_difference_is_reported() {
 }
 
 no_difference_is_reported() {
+    phpt same/fails "echo 'one';" two
+    phpt same/passes "echo 'one';" one
     switched same 0 && grep '^2 tests, 0 differ$' same.log
 }
 
