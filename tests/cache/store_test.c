@@ -11,7 +11,10 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "arena.h"
+#include "index.h"
 #include "inner.h"
+#include "store_pair.h"
 #include "store_support.h"
 
 static void
@@ -316,4 +319,236 @@ TEST(readers_of_a_protected_store_cannot_write)
 	assert_null(audit(&m));
 	php_hone_member_leave(&m);
 	php_hone_store_unmap(store);
+}
+
+/* Which free block of a shard becomes a value. */
+
+static struct php_hone_store *store;
+static struct php_hone_shard *shard;
+
+FIXTURE(setup)
+{
+	store = make_store((size_t)4 << 20, 1);
+	shard = &store->shards[0];
+	return 0;
+}
+
+FIXTURE(teardown)
+{
+	php_hone_store_unmap(store);
+	return 0;
+}
+
+static uint32_t
+alloc(uint32_t units)
+{
+	uint32_t offset = php_hone_arena_alloc(store, shard, units);
+	assert_true(offset != 0);
+	assert_int_equal(
+		php_hone_word_units(php_hone_block(store, offset)), units);
+	return offset;
+}
+
+/* Behind the lists of quick blocks lie the heads of the other lists. */
+TEST_WITH(a_block_that_is_too_large_to_be_quick_has_its_size, setup, teardown)
+{
+	enum { LEAST = 2, MOST = 40 };
+	uint32_t small[MOST];
+	for (uint32_t units = LEAST; units < MOST; units++) {
+		small[units] = alloc(units);
+		/* Two free neighbours would be one block. */
+		alloc(1);
+	}
+	for (uint32_t units = LEAST; units < MOST; units++)
+		php_hone_arena_free(store, shard, small[units]);
+	for (uint32_t units = LEAST; units < MOST; units++)
+		assert_int_not_equal(
+			alloc(PHP_HONE_QUICK_SIZES + units), small[units]);
+}
+
+/* Both free blocks are in the last list, and the first one is too small. */
+TEST_WITH(the_largest_block_is_found_behind_another_one, setup, teardown)
+{
+	uint32_t large = alloc(1055);
+	alloc(1);
+	uint32_t less = alloc(1024);
+	alloc(1);
+	alloc(php_hone_arena_largest(store, shard));
+	assert_int_equal(php_hone_free_units(shard), 0);
+	php_hone_arena_free(store, shard, large);
+	php_hone_arena_free(store, shard, less);
+	assert_int_equal(alloc(1055), large);
+	assert_int_equal(alloc(1024), less);
+}
+
+/*
+ * Keys that share a chain of the index: each is found by itself, and if they
+ * were chosen for one chain, its length has a bound.
+ */
+
+static bool
+has(struct php_hone_member *m, const char *name, uint64_t number)
+{
+	uint64_t is = 0;
+	return get(m, name, &is) == 0 && is == number;
+}
+
+/* Each bit of the number chooses one of two pairs of letters of one hash. */
+static void
+name_of_one_hash(char *name, unsigned number)
+{
+	for (unsigned i = 0; i < 12; i++)
+		memcpy(name + 2 * i, number >> i & 1 ? "Ez" : "FY", 2);
+	name[24] = '\0';
+}
+
+/* Each entry of a chain in turn is replaced, or deleted. */
+MEMBER_TEST(a_change_leaves_the_rest_of_the_chain)
+{
+	struct php_hone_member *m = *state;
+	char name[32];
+	for (unsigned i = 0; i < 5; i++) {
+		name_of_one_hash(name, i);
+		assert_int_equal(put(m, name, i, 10), 0);
+	}
+	for (unsigned change = 0; change < 10; change++) {
+		name_of_one_hash(name, change % 5);
+		struct php_hone_key key = key_of(name);
+		if (change < 5)
+			assert_int_equal(put(m, name, 5 + change, 10), 0);
+		else
+			assert_int_equal(php_hone_store_delete(m, &key), 0);
+		for (unsigned i = 0; i < 5; i++) {
+			name_of_one_hash(name, i);
+			bool there = change < 5 || i > change - 5;
+			bool newer = change >= 5 || i <= change;
+			assert_int_equal(
+				has(m, name, newer ? 5 + i : i), there);
+		}
+	}
+}
+
+MEMBER_TEST(a_key_is_not_the_begin_of_another_one)
+{
+	struct php_hone_member *m = *state;
+	struct php_hone_key keys[] = {
+		{"begin and end", 13, 77}, {"begin", 5, 77}, {"bEgin", 5, 77}};
+	struct php_hone_room room = {.key = &keys[0], .data = 10};
+	struct php_hone_entry *entry;
+	assert_int_equal(reserve(m, &room, 1, &entry), 0);
+	assert_int_equal(php_hone_store_publish(m, entry, PHP_HONE_STORE), 0);
+	assert_non_null(find_key(m, &keys[0]));
+	assert_null(find_key(m, &keys[1]));
+	room.key = &keys[1];
+	assert_int_equal(reserve(m, &room, 2, &entry), 0);
+	assert_int_equal(php_hone_store_publish(m, entry, PHP_HONE_STORE), 0);
+	assert_int_equal(find_key(m, &keys[0])->value[1], 1);
+	assert_int_equal(find_key(m, &keys[1])->value[1], 2);
+	assert_null(find_key(m, &keys[2]));
+}
+
+MEMBER_TEST(keys_of_one_hash_fill_one_chain_alone)
+{
+	struct php_hone_member *m = *state;
+	struct php_hone_store_info info;
+	char name[32];
+	uint64_t is = 0;
+	assert_int_equal(put(m, "other", 7, 10), 0);
+	for (unsigned i = 0; i < 4096; i++) {
+		name_of_one_hash(name, i);
+		assert_int_equal(put(m, name, i, 10), 0);
+		/* Used: it stays, however many come after it. */
+		name_of_one_hash(name, 0);
+		assert_true(has(m, name, 0));
+	}
+	php_hone_store_info(m, &info);
+	assert_int_equal(info.entries, PHP_HONE_CHAIN_MOST + 1);
+	assert_int_equal(info.evictions, 4096 - PHP_HONE_CHAIN_MOST);
+	assert_true(has(m, "other", 7));
+	for (unsigned i = 1; i < 4096; i++) {
+		name_of_one_hash(name, i);
+		assert_int_equal(get(m, name, &is),
+			i > 4096 - PHP_HONE_CHAIN_MOST ? 0 : -ENOENT);
+	}
+}
+
+MEMBER_TEST(a_full_chain_keeps_its_claims)
+{
+	struct php_hone_member *m = *state;
+	struct php_hone_member other;
+	char name[32];
+	name_of_one_hash(name, 4095);
+	struct php_hone_key key = key_of(name);
+	assert_int_equal(php_hone_member_join(&other, m->store), 0);
+	assert_int_equal(php_hone_store_claim(&other, &key, 100), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		char each[32];
+		name_of_one_hash(each, i);
+		assert_int_equal(put(m, each, i, 10), 0);
+	}
+	assert_int_equal(php_hone_store_claim(m, &key, 100), -EBUSY);
+	php_hone_member_leave(&other);
+}
+
+/*
+ * What the next owner of a mutex finds, made by hand: steps that a kill at a
+ * random instruction seldom meets.
+ */
+
+static void
+recover(void)
+{
+	php_hone_lock(&writer, 0);
+	php_hone_recover(writer.store, php_hone_shard_at(writer.store, 0));
+	php_hone_unlock(&writer, 0);
+}
+
+/* A writer that was killed after it unlinked an entry, and before it retired
+ * the entry. */
+PAIR_TEST(what_a_dead_writer_unlinked_stays)
+{
+	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	php_hone_member_pin(&reader);
+	struct php_hone_key key = key_of("k");
+	const struct php_hone_entry *entry = find_key(&reader, &key);
+	assert_non_null(entry);
+	uint32_t *link = php_hone_link_of(
+		writer.store, php_hone_offset(writer.store, entry));
+	assert_non_null(link);
+	php_hone_link(link, entry->next);
+	recover();
+	uint64_t number = 0;
+	assert_int_equal(get(&writer, "k", &number), -ENOENT);
+	for (unsigned i = 0; i < 20000; i++) {
+		char name[16];
+		snprintf(name, sizeof name, "%u", i);
+		assert_int_equal(put(&writer, name, i, 300), 0);
+	}
+	assert_true(is_whole(entry, &number));
+	assert_int_equal(number, 1);
+	php_hone_member_unpin(&reader);
+}
+
+/* The slot of a member has a block until its entry is published. */
+PAIR_TEST(reservations_end_when_they_are_published)
+{
+	struct php_hone_key key = key_of("large");
+	struct php_hone_room room = {.key = &key, .data = 40000};
+	struct php_hone_entry *entry;
+	uint64_t number = 0;
+	assert_int_equal(reserve(&reader, &room, 5, &entry), 0);
+	uint32_t offset = php_hone_offset(writer.store, entry);
+	assert_int_equal(reader.slot->reserved, offset);
+	/* It still fills the block. */
+	recover();
+	assert_int_equal(reader.slot->reserved, offset);
+	assert_int_equal(
+		php_hone_store_publish(&reader, entry, PHP_HONE_STORE), 0);
+	assert_int_equal(get(&writer, "large", &number), 0);
+	/* As if it was killed before it cleared the slot. */
+	reader.slot->reserved = offset;
+	recover();
+	assert_int_equal(reader.slot->reserved, 0);
+	assert_int_equal(get(&writer, "large", &number), 0);
+	assert_int_equal(number, 5);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a stream returns, whatever its source, buffer and mode are. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <hone/stream.h>
+#include "read_files_support.h"
 #include "support.h"
 
 /* Allocation number fails_at of the library or of this file fails; 0: none. */
@@ -305,4 +308,399 @@ TEST(without_memory_nothing_is_lost)
 	} while (n_allocations >= fails_at);
 	fails_at = 0;
 	assert_true(at > 5);
+}
+
+/* Attributes by named initializers alone: what they leave out has its default.
+ * And what a descriptor with O_DIRECT gets. */
+
+DIRECTORY_TEST(a_file_is_read_with_a_flag_alone)
+{
+	const struct hone_read_attr attr = {.flags = HONE_READ_NOFOLLOW};
+	struct hone_file_data file;
+	int fd;
+
+	make_file("file", 70000);
+	assert_int_equal(symlink("file", "link"), 0);
+	assert_int_equal(hone_read_file(&file, "link", &attr), -ELOOP);
+	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_content(&file, 70000);
+	free(file.data);
+	fd = open("file", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(hone_read_fd(&file, fd, &attr), 0);
+	assert_content(&file, 70000);
+	free(file.data);
+	close(fd);
+}
+
+DIRECTORY_TEST(a_limit_alone_is_kept_to)
+{
+	const struct hone_read_attr attr = {.limit = 10};
+	struct hone_file_data file;
+
+	make_file("file", 11);
+	assert_int_equal(hone_read_file(&file, "file", &attr), -EFBIG);
+	make_file("file", 10);
+	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_content(&file, 10);
+	free(file.data);
+}
+
+/* The directory is not descriptor 0, and only the member of the test is set. */
+static int
+check_links(size_t index, int error, struct hone_file_data *file, void *arg)
+{
+	++*(size_t *)arg;
+	assert_int_equal(error, index == 0 ? 0 : -ELOOP);
+	if (index == 0)
+		assert_content(file, 70000);
+	free(file->data);
+	return 0;
+}
+
+DIRECTORY_TEST(a_batch_is_read_with_a_flag_alone)
+{
+	static const char *const paths[] = {"file", "link"};
+	const struct hone_read_attr attr = {.flags = HONE_READ_NOFOLLOW};
+	struct hone_batch_used used;
+	const struct hone_batch_attr batch = {
+		.flags = HONE_BATCH_PLAIN, .used = &used};
+	const struct hone_batch_attr nothing = {0};
+	size_t n = 0;
+
+	make_file("file", 70000);
+	assert_int_equal(symlink("file", "link"), 0);
+	assert_int_equal(
+		hone_read_files(paths, 2, &attr, check_links, &n, &batch), 0);
+	assert_int_equal(used.plain, 2);
+	assert_int_equal(
+		hone_read_files(paths, 2, &attr, check_links, &n, &nothing), 0);
+	assert_int_equal(n, 4);
+}
+
+/* Reads of the source, which has no bytes. */
+static size_t requested;
+
+static ptrdiff_t
+read_nothing(void *source, void *buf, size_t n)
+{
+	(void)source;
+	(void)buf;
+	requested = n;
+	return 0;
+}
+
+static size_t
+request_of(const struct hone_stream_attr *attr, size_t n)
+{
+	static char bytes[70000];
+	const struct hone_stream_ops ops = {.read = read_nothing};
+	struct hone_stream *stream;
+
+	assert_int_equal(hone_stream_open_ops(&stream, &ops, NULL, attr), 0);
+	assert_int_equal(hone_stream_read(stream, bytes, n), 0);
+	assert_int_equal(hone_stream_close(stream), 0);
+	return requested;
+}
+
+TEST(a_stream_has_the_sizes_that_are_not_given)
+{
+	const struct hone_stream_attr flag = {.flags = HONE_STREAM_WHOLE_LINES};
+	const struct hone_stream_attr bypass = {.bypass_size = 100};
+	const struct hone_stream_attr buffer = {.buffer_size = 500};
+
+	assert_int_equal(request_of(&flag, 32767), 65536);
+	assert_int_equal(request_of(&flag, 32768), 32768);
+	assert_int_equal(request_of(&bypass, 99), 65536);
+	assert_int_equal(request_of(&bypass, 100), 100);
+	/* bypass_size 0 beside a size: each read bypasses the buffer */
+	assert_int_equal(request_of(&buffer, 1), 1);
+}
+
+DIRECTORY_TEST(unaligned_reads_of_a_direct_descriptor_are_not_begun)
+{
+	struct hone_file_data file = {NULL, 0};
+	struct hone_stream *stream = NULL;
+	int fd;
+
+	make_file("file", 100000);
+	fd = open("file", O_RDONLY | O_CLOEXEC | O_DIRECT);
+	if (fd < 0) {
+		print_message("# no O_DIRECT here\n");
+		skip();
+	}
+	assert_int_equal(hone_read_fd(&file, fd, NULL), -EINVAL);
+	assert_int_equal(hone_stream_open_fd(&stream, fd, NULL), -EINVAL);
+	assert_null(file.data);
+	assert_null(stream);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
+	assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
+	assert_int_equal(hone_read_fd(&file, fd, NULL), 0);
+	assert_content(&file, 100000);
+	free(file.data);
+	close(fd);
+}
+
+/* There, the flag keeps packets apart. */
+TEST(a_pipe_of_packets_is_read)
+{
+	struct hone_file_data file;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_DIRECT | O_CLOEXEC), 0);
+	assert_int_equal(write(ends[1], contents(10), 10), 10);
+	close(ends[1]);
+	assert_int_equal(hone_read_fd(&file, ends[0], NULL), 0);
+	assert_content(&file, 10);
+	free(file.data);
+	close(ends[0]);
+}
+
+/* A reserved member that is not zero is refused, so that a later release may
+ * give it a meaning. */
+
+static int
+no_result(size_t index, int error, struct hone_file_data *file, void *arg)
+{
+	(void)index;
+	(void)error;
+	(void)file;
+	(void)arg;
+	fail_msg("a refused batch calls done()");
+	return 0;
+}
+
+static void
+assert_refused(const struct hone_read_attr *attr)
+{
+	static const char *const paths[] = {"/dev/null"};
+	struct hone_file_data file;
+
+	assert_int_equal(hone_read_file(&file, paths[0], attr), -EINVAL);
+	assert_int_equal(hone_read_fd(&file, 0, attr), -EINVAL);
+	assert_int_equal(hone_read_files(paths, 1, attr, no_result, NULL, NULL),
+		-EINVAL);
+}
+
+TEST(attributes_of_a_read_are_checked)
+{
+	for (int i = 0; i < 4; i++) {
+		struct hone_read_attr attr;
+
+		hone_read_attr_init(&attr);
+		attr.reserved[i] = &attr;
+		assert_refused(&attr);
+	}
+}
+
+TEST(attributes_of_a_read_have_every_function)
+{
+	for (int i = 0; i < 3; i++) {
+		struct hone_read_attr attr;
+
+		hone_read_attr_init(&attr);
+		if (i == 0)
+			attr.allocate = NULL;
+		else if (i == 1)
+			attr.resize = NULL;
+		else
+			attr.release = NULL;
+		assert_refused(&attr);
+	}
+}
+
+TEST(attributes_of_a_batch_are_checked)
+{
+	static const char *const paths[] = {"/dev/null"};
+
+	for (int i = 0; i < 4; i++) {
+		struct hone_batch_attr attr;
+
+		hone_batch_attr_init(&attr);
+		attr.reserved[i] = &attr;
+		assert_int_equal(
+			hone_read_files(paths, 1, NULL, no_result, NULL, &attr),
+			-EINVAL);
+	}
+}
+
+static ptrdiff_t
+nothing(void *source, void *buf, size_t n)
+{
+	(void)source;
+	(void)buf;
+	(void)n;
+	return 0;
+}
+
+TEST(attributes_of_a_stream_are_checked)
+{
+	struct hone_stream_ops ops = {.read = nothing};
+	struct hone_stream *stream;
+
+	for (int i = 0; i < 4; i++) {
+		struct hone_stream_attr attr;
+
+		hone_stream_attr_init(&attr);
+		attr.reserved[i] = &attr;
+		assert_int_equal(
+			hone_stream_open_fd(&stream, 0, &attr), -EINVAL);
+		assert_int_equal(
+			hone_stream_open_memory(&stream, NULL, 0, &attr),
+			-EINVAL);
+		assert_int_equal(
+			hone_stream_open_ops(&stream, &ops, NULL, &attr),
+			-EINVAL);
+		ops.reserved[i] = &attr;
+		assert_int_equal(
+			hone_stream_open_ops(&stream, &ops, NULL, NULL),
+			-EINVAL);
+		ops.reserved[i] = NULL;
+	}
+}
+
+static int
+drop(size_t index, int error, struct hone_file_data *file, void *arg)
+{
+	(void)index;
+	(void)error;
+	(void)arg;
+	free(file->data);
+	return 0;
+}
+
+TEST(results_are_zero_there)
+{
+	static const char *const paths[] = {"/dev/null"};
+	struct hone_batch_used used;
+	struct hone_batch_attr attr;
+
+	memset(&used, 0x5a, sizeof(used));
+	hone_batch_attr_init(&attr);
+	attr.used = &used;
+	assert_int_equal(hone_read_files(paths, 1, NULL, drop, NULL, &attr), 0);
+	for (size_t i = 0; i < sizeof(used.reserved) / sizeof(size_t); i++)
+		assert_int_equal(used.reserved[i], 0);
+}
+
+/* HONE_STREAM_WHOLE_LINES: an unfinished last line stays until the file has the
+ * rest, as a reader of a growing log needs. */
+
+static void
+append(int fd, const char *text)
+{
+	size_t n = strlen(text);
+
+	assert_int_equal(pwrite(fd, text, n, lseek(fd, 0, SEEK_END)), n);
+}
+
+static void
+line_is(struct hone_stream *s, const char *expected)
+{
+	const char *line;
+	ptrdiff_t n = hone_stream_read_line(s, &line, '\n', SIZE_MAX);
+
+	assert_int_equal(n, strlen(expected));
+	assert_memory_equal(line, expected, n);
+}
+
+static struct hone_stream *
+follow(int *writer, unsigned flags, size_t buffer_size)
+{
+	char path[] = "/tmp/hone-lines-XXXXXX";
+	struct hone_stream_attr attr;
+	struct hone_stream *s;
+	int fd;
+
+	*writer = mkstemp(path);
+	assert_true(*writer >= 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(unlink(path), 0);
+	hone_stream_attr_init(&attr);
+	attr.flags = flags | HONE_STREAM_CLOSE_FD;
+	attr.buffer_size = buffer_size;
+	assert_int_equal(hone_stream_open_fd(&s, fd, &attr), 0);
+	return s;
+}
+
+TEST(an_unfinished_line_stays_until_it_is_whole)
+{
+	static const size_t sizes[] = {1, 2, 5, 64, 65536};
+
+	for (size_t i = 0; i < 5; i++)
+		for (unsigned exact = 0; exact < 2; exact++) {
+			int writer;
+			struct hone_stream *s = follow(&writer,
+				HONE_STREAM_WHOLE_LINES | exact, sizes[i]);
+
+			line_is(s, "");
+			append(writer, "one\ntw");
+			hone_stream_clear_eof(s);
+			line_is(s, "one\n");
+			line_is(s, "");
+			line_is(s, "");
+			assert_false(hone_stream_eof(s));
+			append(writer, "o");
+			hone_stream_clear_eof(s);
+			line_is(s, "");
+			append(writer, "\nthree\n");
+			hone_stream_clear_eof(s);
+			line_is(s, "two\n");
+			line_is(s, "three\n");
+			line_is(s, "");
+			assert_true(hone_stream_eof(s));
+			assert_int_equal(hone_stream_close(s), 0);
+			close(writer);
+		}
+}
+
+TEST(what_is_left_can_be_read)
+{
+	const char *line;
+	char rest[10];
+	int writer;
+	struct hone_stream *s = follow(&writer, HONE_STREAM_WHOLE_LINES, 4096);
+
+	append(writer, "one\ntwo");
+	line_is(s, "one\n");
+	line_is(s, "");
+	assert_int_equal(hone_stream_read_line(s, &line, '\n', 2), -EMSGSIZE);
+	/* another delimiter is searched for from the beginning */
+	assert_int_equal(hone_stream_read_line(s, &line, 'w', 10), 2);
+	assert_int_equal(hone_stream_read(s, rest, sizeof(rest)), 1);
+	assert_int_equal(rest[0], 'o');
+	assert_int_equal(hone_stream_close(s), 0);
+	close(writer);
+}
+
+TEST(without_the_flag_the_last_line_is_taken)
+{
+	int writer;
+	struct hone_stream *s = follow(&writer, 0, 4096);
+
+	append(writer, "one\ntwo");
+	line_is(s, "one\n");
+	line_is(s, "two");
+	assert_int_equal(hone_stream_close(s), 0);
+	close(writer);
+}
+
+/* Longer than a block of the search, with many stored line ends. */
+TEST(memory_has_whole_lines_too)
+{
+	char text[1000];
+	struct hone_stream_attr attr;
+	struct hone_stream *s;
+
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = i % 9 == 8 ? '\n' : 'x';
+	hone_stream_attr_init(&attr);
+	attr.flags = HONE_STREAM_WHOLE_LINES;
+	assert_int_equal(
+		hone_stream_open_memory(&s, text, sizeof(text), &attr), 0);
+	for (size_t i = 0; i < sizeof(text) / 9; i++)
+		line_is(s, "xxxxxxxx\n");
+	line_is(s, "");
+	assert_int_equal(hone_stream_tell(s), sizeof(text) / 9 * 9);
+	assert_int_equal(hone_stream_close(s), 0);
 }
