@@ -18,7 +18,7 @@ fuzz_target() {
     cli/size) with=cli/sizes.c ;;
     cache/snapshot) with=php/cache/snapshot/parse.c ;;
     cache/cold)
-        source="$source tests/cache/value_text.c tests/cache/value_read.c"
+        source="$source tests/cache/value_text.c"
         for each in build builder cold_read cold_write date graph place text; do
             source="$source php/cache/values/$each.c"
         done

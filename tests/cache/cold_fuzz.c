@@ -7,7 +7,6 @@
  * corpus.
  */
 #include "value_text.h"
-#include "value_read.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -41,4 +41,12 @@ extern const char *const value_texts[];
 /* Values with objects of each kind, and no others. NULL after the last. */
 extern const char *const object_texts[];
 
+/* Ends the program if the condition does not hold. */
+void value_must(bool good);
+
+/* Reads a stored value as PHP and a fetch read it, without a running PHP. Ends
+ * the program if the value is not as they expect it. `bytes` have pointers for
+ * TEXT_BASE. `graph`: a directory of objects. */
+void value_read(const unsigned char *bytes, const zval *root, bool graph);
+
 #endif

@@ -4,7 +4,6 @@
  * the same for a reader, and refuses all other bytes with a phrase.
  */
 #include "value_text.h"
-#include "value_read.h"
 #include "graph.h"
 #include "support.h"
 #include <stdio.h>

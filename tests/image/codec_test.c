@@ -1,13 +1,139 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What codec.h promises of every codec and level. */
 #include <errno.h>
+#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
-#include <libdeflate.h>
 #include <zlib.h>
 #include <zstd.h>
-#include "codec_support.h"
 #include "store/store.h"
+#include "codec/codec.h"
+#include "support.h"
+
+#define LARGEST ((size_t)2 << 20)
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define ZLIB(level, window, fast)                                              \
+	((struct image_codec){IMAGE_CODEC_ZLIB, level, window, fast, false})
+#define ZSTD(level)                                                            \
+	((struct image_codec){IMAGE_CODEC_ZSTD, level, false, false, false})
+
+#define MUST(cond, codec)                                                      \
+	do {                                                                   \
+		if (!(cond))                                                   \
+			fail_msg("%s: id %d, level %d, window %d, fast %d",    \
+				#cond, (int)(codec)->id, (codec)->level,       \
+				(codec)->small_window, (codec)->fast);         \
+	} while (0)
+
+/* Kinds of content. */
+enum content { ZEROS, NOISE, WORDS, DISTANT, CONTENTS };
+
+/* DISTANT repeats at this distance only: more than 4 KiB, less than 32 KiB. */
+#define FAR_DISTANCE 20000
+
+static uint64_t codec_seed;
+/* from and to have room for LARGEST + 1 bytes, packed for 64 KiB more. */
+static unsigned char *from, *packed, *to;
+
+/* The setup and the teardown of a group of tests: seed and buffers. */
+static int
+codec_begin(void **state)
+{
+	(void)state;
+	codec_seed = support_seed();
+	from = malloc(LARGEST + 1);
+	packed = malloc(LARGEST + 65536);
+	to = malloc(LARGEST + 1);
+	return !from || !packed || !to;
+}
+
+static int
+codec_end(void **state)
+{
+	(void)state;
+	free(from);
+	free(packed);
+	free(to);
+	return 0;
+}
+
+/* Eight bytes at a time: most of these tests fill buffers. */
+static void
+noise(unsigned char *buf, size_t length)
+{
+	for (size_t at = 0; at < length; at += 8) {
+		uint64_t word = support_random(&codec_seed);
+		memcpy(buf + at, &word, length - at < 8 ? length - at : 8);
+	}
+}
+
+static void
+codec_fill(unsigned char *buf, size_t length, enum content content)
+{
+	size_t at = 0;
+
+	if (content == ZEROS) {
+		memset(buf, 0, length);
+	} else if (content == NOISE) {
+		noise(buf, length);
+	} else if (content == WORDS) {
+		static const char words[] = "cluster extent store sink place ";
+		for (; at < length; at++)
+			buf[at] = (unsigned char)
+				words[(at / 7 * 13 +
+					      support_below(&codec_seed, 6)) %
+					(sizeof(words) - 1)];
+	} else {
+		at = length < FAR_DISTANCE ? length : FAR_DISTANCE;
+		noise(buf, at);
+		for (size_t n; at < length; at += n) {
+			n = length - at < FAR_DISTANCE ? length - at
+						       : FAR_DISTANCE;
+			memcpy(buf + at, buf + at - FAR_DISTANCE, n);
+		}
+	}
+}
+
+/* Everything that can be asked for; ends with level -1. */
+static const struct image_codec *
+codec_all(void)
+{
+	/* One level for each way to search: of libdeflate, of zlib, whose
+	 * window can be short, and of zstd. */
+	static const int deflate[] = {1, 2, 5, 8, 10, 12};
+	static const int windowed[] = {1, 3, 4, 6, 9};
+	static const int zstd[] = {1, 3, 5, 6, 9, 13, 16, 18, 19};
+	static struct image_codec all[64];
+	size_t n = 0;
+
+	for (size_t i = 0; i < COUNT(deflate); i++)
+		all[n++] = ZLIB(deflate[i], false, false);
+	for (size_t i = 0; i < COUNT(windowed); i++)
+		all[n++] = ZLIB(windowed[i], true, false);
+	for (int level = 1; level <= 3; level++) {
+		all[n++] = ZLIB(level, false, true);
+		all[n++] = ZLIB(level, true, true);
+	}
+	for (size_t i = 0; i < COUNT(zstd); i++)
+		all[n++] = ZSTD(zstd[i]);
+	all[n++] = ZLIB(-1, false, false);
+	assert_true(n <= COUNT(all));
+	return all;
+}
+
+/* Compress what is in `from`; there is always room. */
+static size_t
+codec_pack(const struct image_codec *codec, struct image_scratch *scratch,
+	size_t length)
+{
+	int64_t rc = image_compress(
+		codec, scratch, from, length, packed, LARGEST + 65536);
+	MUST(rc > 0, codec);
+	return (size_t)rc;
+}
+
+/* ---- codecs and levels ---- */
 
 /* No context and no buffer can be made when set. */
 static bool out_of_memory;
@@ -286,6 +412,144 @@ TEST(a_scratch_buffer_is_aligned_and_grows)
 		assert_ptr_equal(image_scratch_buffer(&scratch, size), buf);
 	}
 	image_scratch_destroy(&scratch);
+	image_scratch_destroy(&scratch);
+}
+
+/* ---- streams as others write and read them, damaged ones too ---- */
+
+/* The buffers are as long as they must be: for AddressSanitizer. */
+TEST(a_damaged_stream_stays_inside_its_buffers)
+{
+	const struct image_codec some[] = {ZLIB(1, false, false), ZSTD(3)};
+	struct image_scratch scratch = {0};
+	unsigned refused = 0;
+
+	for (size_t i = 0; i < COUNT(some); i++) {
+		for (unsigned turn = 0; turn < 2000; turn++) {
+			size_t length = 512 << support_below(&codec_seed, 6);
+			codec_fill(
+				from, length, (enum content)(turn % CONTENTS));
+			size_t stored = codec_pack(&some[i], &scratch, length);
+			unsigned char *in = malloc(stored);
+			unsigned char *out = malloc(length);
+			assert_true(in && out);
+			memcpy(in, packed, stored);
+			for (size_t n = support_below(&codec_seed, 4); n <= 4;
+				n++)
+				in[support_below(&codec_seed, stored)] ^=
+					(unsigned char)(1 + turn % 255);
+			int rc = image_decompress(
+				some[i].id, &scratch, in, stored, out, length);
+			assert_true(rc == 0 || rc == -EINVAL);
+			refused += rc != 0;
+			free(in);
+			free(out);
+		}
+	}
+	/* neither codec has a checksum here: a literal may change unnoticed */
+	assert_true(refused > 1000);
+	image_scratch_destroy(&scratch);
+}
+
+/* A frame of 64 KiB with one parameter that is not ours. */
+static size_t
+foreign_frame(ZSTD_cParameter parameter, int value)
+{
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+
+	assert_non_null(context);
+	assert_false(ZSTD_isError(
+		ZSTD_CCtx_setParameter(context, parameter, value)));
+	size_t stored = ZSTD_compress2(context, packed, LARGEST, from, 65536);
+	assert_false(ZSTD_isError(stored));
+	ZSTD_freeCCtx(context);
+	return stored;
+}
+
+TEST(frames_of_other_writers_are_read)
+{
+	static const struct {
+		ZSTD_cParameter parameter;
+		int value;
+	} frames[] = {{ZSTD_c_contentSizeFlag, 0}, {ZSTD_c_checksumFlag, 1},
+		{ZSTD_c_windowLog, 27}, {ZSTD_c_compressionLevel, -5}};
+	struct image_scratch scratch = {0};
+
+	for (size_t i = 0; i < COUNT(frames); i++) {
+		codec_fill(from, 65536, WORDS);
+		size_t stored =
+			foreign_frame(frames[i].parameter, frames[i].value);
+		memset(to, 0, 65536);
+		assert_int_equal(image_decompress(IMAGE_CODEC_ZSTD, &scratch,
+					 packed, stored + 100, to, 65536),
+			0);
+		assert_memory_equal(from, to, 65536);
+	}
+	image_scratch_destroy(&scratch);
+}
+
+TEST(what_is_no_zstd_frame_is_refused)
+{
+	/* 4 bytes as zstd 0.7 stores them; a skippable frame of 4 bytes */
+	static const unsigned char legacy[] = {0x27, 0xb5, 0x2f, 0xfd, 0x20, 4,
+		0x40, 0, 4, 'a', 'b', 'c', 'd', 0xc0, 0, 0};
+	static const unsigned char skippable[] = {
+		0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4};
+	struct image_scratch scratch = {0};
+
+	assert_int_equal(image_decompress(IMAGE_CODEC_ZSTD, &scratch, legacy,
+				 sizeof(legacy), to, 4),
+		-EINVAL);
+	assert_int_equal(image_decompress(IMAGE_CODEC_ZSTD, &scratch, skippable,
+				 sizeof(skippable), to, 65536),
+		-EINVAL);
+	image_scratch_destroy(&scratch);
+}
+
+/* Inflate in pieces, as a reader does that has a window of 4 KiB and no more.
+ * Returns false if a distance is longer. */
+static bool
+fits_small_window(const unsigned char *stream, size_t stored, size_t length)
+{
+	z_stream z = {0};
+	unsigned char piece[256];
+	size_t done = 0;
+	int rc;
+
+	assert_int_equal(inflateInit2(&z, -12), Z_OK);
+	z.next_in = (z_const Bytef *)stream;
+	z.avail_in = (uInt)stored;
+	do {
+		z.next_out = piece;
+		z.avail_out = sizeof(piece);
+		rc = inflate(&z, Z_SYNC_FLUSH);
+		size_t got = sizeof(piece) - z.avail_out;
+		if (rc == Z_OK || rc == Z_STREAM_END)
+			assert_memory_equal(piece, from + done, got);
+		done += got;
+	} while (rc == Z_OK);
+	inflateEnd(&z);
+	return rc == Z_STREAM_END && done == length;
+}
+
+TEST(a_small_window_has_no_distance_of_more_than_4_kib)
+{
+	struct image_scratch scratch = {0};
+
+	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
+		if (c->id != IMAGE_CODEC_ZLIB)
+			continue;
+		for (int kind = 0; kind < CONTENTS; kind++) {
+			codec_fill(from, 65536, (enum content)kind);
+			size_t stored = codec_pack(c, &scratch, 65536);
+			bool fits = fits_small_window(packed, stored, 65536);
+			if (c->small_window)
+				MUST(fits, c);
+			else if (kind == DISTANT && stored < 40000)
+				/* or this test would show nothing */
+				MUST(!fits, c);
+		}
+	}
 	image_scratch_destroy(&scratch);
 }
 
