@@ -49,31 +49,23 @@ class Image:
 MADE = {}
 
 
-def once(path, key, maker):
-    """The image at the path, which the maker makes there the first time; later, it
-    has the same bytes."""
+def make(work, name="a.qcow2", size=4 * MI, **options):
+    """An image with data in clusters 0 to 3, zeros in 4, compressed 8, 9. It is made
+    once; later, it has the same bytes."""
+    path, key = work / name, (size, *sorted(options.items()))
     if key in MADE:
         path.write_bytes(MADE[key])
-    else:
-        maker()
-        MADE[key] = path.read_bytes()
-    return Image(path)
-
-
-def make(work, name="a.qcow2", size=4 * MI, **options):
-    """An image with data in clusters 0 to 3, zeros in 4, compressed 8, 9."""
-    path = work / name
+        return Image(path)
     cluster = options.get("cluster_size", 64 * KI)
-
-    def maker():
-        qemu.create(path, size, **options)
-        if options.get("compat") != "0.10":
-            qemu.io(path, f"write -z {4 * cluster} {cluster}")
-        qemu.io(path, f"write -P 5 0 {4 * cluster}",
-                f"write -c -P 7 {8 * cluster} {cluster}",
-                f"write -c -P 8 {9 * cluster} {cluster}",
-                f"write -P 5 {6 * cluster} {cluster}")
-    return once(path, (size, *sorted(options.items())), maker)
+    qemu.create(path, size, **options)
+    if options.get("compat") != "0.10":
+        qemu.io(path, f"write -z {4 * cluster} {cluster}")
+    qemu.io(path, f"write -P 5 0 {4 * cluster}",
+            f"write -c -P 7 {8 * cluster} {cluster}",
+            f"write -c -P 8 {9 * cluster} {cluster}",
+            f"write -P 5 {6 * cluster} {cluster}")
+    MADE[key] = path.read_bytes()
+    return Image(path)
 
 
 def refused(hone, image, *words, status=3):
