@@ -9,7 +9,7 @@
  *   parts.c     a disk that is in several members
  *   ovf.c       the disks that the description of an OVA names
  *   manifest.c  the digests that an OVA has for its members
- *   tar.c       headers; pax.c: extended headers; map.c: sparse members
+ *   tar.c       headers; pax.c: extended headers, maps of sparse members
  */
 #include "archive/tar.h"
 #include "blocks/blocks.h"

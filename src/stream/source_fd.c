@@ -6,7 +6,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "stream/read_file.h"
-#include "stream/socket.h"
 #include "stream/stream.h"
 
 #define NS_PER_S 1000000000

@@ -8,7 +8,7 @@
  *   stream.c      create, close and configure
  *   read.c        read and peek; line.c: lines; seek.c: positions
  *   buffer.c      reads of the source, and the place of the bytes
- *   source_*.c    a kind of source each; socket.c: what a socket is
+ *   source_*.c    a kind of source each
  *
  * Whole files, without a stream:
  *
@@ -174,6 +174,10 @@ extern const struct hone_source hone_source_device;
  * after -EAGAIN. */
 extern const struct hone_source hone_source_socket;
 ptrdiff_t hone_socket_source_read(struct hone_stream *s, void *buf, size_t n);
+/* source_socket.c. Returns 0 if the socket is a byte stream, so that a read of
+ * 0 bytes is the end; -EPROTOTYPE if it carries messages; or another negative
+ * errno. */
+int hone_socket_check(int fd);
 extern const struct hone_source hone_source_memory;
 extern const struct hone_source hone_source_ops;
 

@@ -29,11 +29,28 @@
  * gives, answer.c the header of an answer. peer.c and private.c refuse
  * redirects to private addresses. trace.c reports what happens.
  */
+#include <curl/curl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include "blocks/cache.h"
 #include "store/http/answer.h"
-#include "store/http/libcurl.h"
+
+/*
+ * libcurl, which is loaded by the first address: see loaded.h in image/.
+ * libcurl.easy_init() calls curl_easy_init(). What is loaded may be newer than
+ * the header.
+ */
+#if LIBCURL_VERSION_NUM < 0x080600
+#define CURLE_TOO_LARGE ((CURLcode)100)
+#endif
+
+struct image_libcurl {
+#define IMAGE_LOADED(prefix, name) __typeof__(prefix##name) *name;
+#include "store/http/libcurl.def"
+#undef IMAGE_LOADED
+};
+/* Set when an address is opened; constant after that. */
+extern struct image_libcurl libcurl;
 
 /* Most bytes in blocks, if image_open.memory allows them. */
 #define HTTP_MEMORY ((uint64_t)48 << 20)

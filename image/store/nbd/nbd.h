@@ -22,9 +22,21 @@
  *	connect.c    connections: address, TLS, what the server offers
  *	open.c       the address, and libnbd, loaded when it is needed
  */
+#include <libnbd.h>
 #include <pthread.h>
-#include "store/nbd/libnbd.h"
 #include "store/store.h"
+
+/*
+ * libnbd, which is loaded by the first address: see loaded.h in image/.
+ * libnbd.get_size(h) calls nbd_get_size(h).
+ */
+struct image_libnbd {
+#define IMAGE_LOADED(prefix, name) __typeof__(prefix##name) *name;
+#include "store/nbd/libnbd.def"
+#undef IMAGE_LOADED
+};
+/* Set when an address is opened; constant after that. */
+extern struct image_libnbd libnbd;
 
 /* More connections made nothing faster: the server has as many threads. */
 #define NBD_CONNECTIONS 4
