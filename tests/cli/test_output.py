@@ -16,9 +16,10 @@ from harness import Stalled, assert_same, error_line, snapshot
 from test_locks import READ, lock, locked, qemu_nbd
 from without import NO_TMPFILE, Without
 
-SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGIO, signal.SIGPWR,
-           signal.SIGSTKFLT, signal.SIGRTMIN, signal.SIGRTMIN + 1,
-           signal.SIGRTMAX]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
+           signal.SIGALRM, signal.SIGUSR2, signal.SIGXCPU, signal.SIGVTALRM,
+           signal.SIGPROF, signal.SIGIO, signal.SIGPWR, signal.SIGSTKFLT,
+           signal.SIGRTMIN, signal.SIGRTMIN + 1, signal.SIGRTMAX]
 
 
 @pytest.fixture(params=["nameless", "named"])

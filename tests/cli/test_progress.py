@@ -13,7 +13,7 @@ import time
 import pytest
 
 from harness import (ENV, TIMEOUT, Stalled, assert_same, error_line, failure,
-                     listening, stamp)
+                     listening)
 
 
 def lines_of(hone, *words):
@@ -311,23 +311,6 @@ def test_a_reader_of_progress_who_leaves_does_no_harm(hone, image, out):
     assert_same(image("all_data"), out / "d", "raw")
 
 
-@pytest.mark.parametrize("number", [
-    signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
-    signal.SIGALRM, signal.SIGUSR2, signal.SIGXCPU,
-    signal.SIGVTALRM, signal.SIGPROF], ids=lambda number: number.name)
-@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
-def test_a_signal_in_the_midst_leaves_nothing_and_shows_in_the_status(
-        hone, image, out, fmt, number):
-    source = image("filled_ext4")
-    before = stamp(source)
-    with Stalled(hone, "convert", "-O", fmt, source, out / "d") as held:
-        held.process.send_signal(number)
-        status = held.process.wait(timeout=1000)
-    assert status == -number
-    assert not os.listdir(out)
-    assert stamp(source) == before
-
-
 def test_a_signal_in_the_midst_keeps_what_force_would_replace(
         hone, image, out):
     (out / "d").write_bytes(b"precious")
@@ -358,17 +341,6 @@ class Deaf:
         """As Hone.start()."""
         return self.hone.start(*args, preexec_fn=lambda: signal.signal(
             self.number, signal.SIG_IGN), **kwargs)
-
-
-def test_a_destination_that_appears_meanwhile_is_not_replaced(
-        hone, image, out):
-    with Stalled(hone, "convert", image("filled_ext4"), out / "d") as held:
-        (out / "d").write_bytes(b"precious")
-        status, said, error = held.go_on()
-    assert (status, said) == (1, b"")
-    assert "exists" in error_line(error)
-    assert os.listdir(out) == ["d"]
-    assert (out / "d").read_bytes() == b"precious"
 
 
 def test_nothing_finished_looking_exists_before_the_end(hone, image, out):

@@ -196,6 +196,25 @@ def snapshot_l1_unaligned(image, _folder):
     image.snapshots(image.snapshot(l1=0x3008))
 
 
+@defect("L1 table of snapshot 0 offset is 0", check=("snapshots",))
+def snapshot_l1_at_0(image, _folder):
+    """The place of the header."""
+    image.snapshots(image.snapshot(l1=0))
+
+
+@defect("L1 table of the snapshot has 0 entries", info=True,
+        check=("snapshots",), options=("--snapshot", "1"))
+def snapshot_l1_empty(image, _folder):
+    """Its disk has clusters."""
+    image.snapshots(image.snapshot(l1=image.own_l1(), entries=0))
+
+
+@defect("has 1025 bytes of extra data", check=("snapshots",))
+def snapshot_extra_past_the_cap(image, _folder):
+    """One more than QEMU takes."""
+    image.snapshots(image.snapshot(extra=1025))
+
+
 @defect("snapshot table entry 0 has 4294967295 bytes of extra data",
         check=("snapshots",))
 def snapshot_extra_huge(image, _folder):
