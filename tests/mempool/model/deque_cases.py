@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What check.py checks of the deque."""
+import re
+from pathlib import Path
+
+from modelled import compare_orders, compare_shape, functions
 
 # The atomic accesses of src/mempool/deque.h: function, operation, location,
 # order, that of a failed compare-and-swap, macro of deque.pml. hone_deque_count
@@ -24,7 +28,7 @@ count  load   top     relaxed
 count  load   bottom  relaxed
 """.strip().splitlines()]
 
-# Digest of the code that deque.pml follows; code_of_deque.py prints a new one.
+# Digest of the code that deque.pml follows; check.py prints a new one.
 SHAPE = "59344e7282572726"
 
 # By the name of the assertion in deque.pml.
@@ -99,3 +103,36 @@ PLANTED = [(name, {**SMALL, **change}, promise) for name, change, promise in [
     ("push does not look whether there is room",
      {"NO_LIMIT": 1, "ITEMS": 3}, "is_kept"),
 ]]
+
+HEADER = Path(__file__).resolve().parents[3] / "src/mempool/deque.h"
+# Functions of the model, and functions whose atomics have no order to check.
+MODELLED = ["span", "push", "pop", "steal"]
+UNORDERED = ["init"]
+HEAD = r"hone_deque_(\w+)"
+ACCESS = re.compile(r"atomic_(load|store|compare_exchange_strong)_explicit\("
+                    r"&d->(\w+)(?:\[[^]]*\])?,[^;]*?memory_order_(\w+)"
+                    r"(?:,memory_order_(\w+))?\)")
+
+
+def accesses(name, body):
+    """[(function, operation, location, orders...)] in the order of the text."""
+    found = [(name, *filter(None, match)) for match in ACCESS.findall(body)]
+    # Every access to a location must be one of these; any other is not atomic.
+    mentions = len(re.findall(r"d->(?:top|bottom|slots)\b", body))
+    if mentions != len(found):
+        found.append((name, f"{mentions - len(found)} accesses without order"))
+    return found
+
+
+def orders(_directory):
+    got = [access for name, body in functions(HEADER, HEAD).items()
+           if name not in UNORDERED for access in accesses(name, body)]
+    want = [tuple(line[:5 if line[1].startswith("compare") else 4])
+            for line in ORDERS]
+    return compare_orders("deque.h", got, want)
+
+
+def shape(_directory):
+    bodies = functions(HEADER, HEAD)
+    text = "".join(name + bodies.get(name, "") for name in MODELLED)
+    return compare_shape("deque.h", text, SHAPE, "deque.pml", "deque_cases.py")

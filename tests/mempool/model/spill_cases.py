@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What check.py checks of the stacks of magazines that spill."""
+from exact_cases import orders_in, shape_of
 from modelled import orders_of
 
 # The atomic accesses of spill.h and spill.c: function, operation, location,
@@ -13,7 +14,7 @@ spill        compare_exchange_weak stack release relaxed SPILL_SWAP
 pop_spilled  compare_exchange_weak stack acq_rel acquire POP_SWAP
 """
 
-# Digest of the code that spill.pml follows; code_of_spill.py prints a new one.
+# Digest of the code that spill.pml follows; check.py prints a new one.
 SHAPE = "a445b466e41e7d08"
 
 # By the name of the assertion in spill.pml.
@@ -50,3 +51,18 @@ PLANTED = [(name, {**PAIR, **change}, promise) for name, change, promise in [
      "is_kept"),
     ("a pop swaps by acquire", {"POP_SWAP": "ACQUIRE"}, "was_emptied"),
 ]]
+
+# The functions of each file that the model has.
+MODELLED = {
+    "src/mempool/spill.h": ["take_spilled"],
+    "src/mempool/spill.c": ["top_of", "changed", "magazine", "below", "put_on",
+                            "spill", "pop_spilled"],
+}
+
+
+def orders(_directory):
+    return orders_in("spill.c", MODELLED, ROWS)
+
+
+def shape(_directory):
+    return shape_of("spill.c", MODELLED, SHAPE, "spill.pml", "spill_cases.py")

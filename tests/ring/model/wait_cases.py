@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What check.py checks of a queue, whose threads wait."""
-from modelled import orders_of
+import re
+
+from modelled import (arguments, compare_orders, compare_shape,
+                      functions, orders_of)
+from ring_cases import HEAD, ROOT
 
 # The atomic accesses of src/ring/queue.c: function, operation, location, order,
 # that of a failed compare-and-swap, macro of wait.pml.
@@ -26,7 +30,7 @@ close      load         putting  acquire -       CLOSE_LOAD
 close      fetch_or     tail     acq_rel -       CLOSE_OR
 """
 
-# Digest of the code that wait.pml follows; code_of_wait.py prints a new one.
+# Digest of the code that wait.pml follows; check.py prints a new one.
 SHAPE = "08c3ed596958feff"
 
 # By the name of the assertion in wait.pml.
@@ -93,3 +97,37 @@ PLANTED = [(name, {**where, **change}, promise)
     ("a get sees the end relaxed", {**CLOSED, **BARRIERS},
      {"OVER_LOAD": "RELAXED"}, "is_drained"),
 ]]
+
+SOURCE = ROOT / "src/ring/queue.c"
+# Not in the digest: what only passes on arguments, or creates and counts.
+NOT_MODELLED = ["queue_rare", "queue_add", "queue_try", "queue_spin",
+                "hone_queue_put", "hone_queue_put_burst", "hone_queue_get",
+                "hone_queue_get_burst", "hone_queue_count",
+                "hone_queue_deadline", "hone_queue_create",
+                "hone_queue_destroy"]
+
+
+def accesses(name, body):
+    """[(function, operation, location, orders...)] in the order of the text."""
+    for match in re.finditer(r"__atomic_(\w+?)(?:_n)?\(", body):
+        given = arguments(body[match.end():])
+        operation = {"compare_exchange": "swap"}.get(match[1], match[1])
+        orders_of = [each[len("__ATOMIC_"):].lower() for each in given
+                     if each.startswith("__ATOMIC_")]
+        location = re.findall(r"\b[a-z]\w*", given[0])[-1:]
+        yield (re.sub(r"^(hone_)?queue_", "", name), operation, *location,
+               *orders_of)
+
+
+def orders(_directory):
+    got = [access for name, body in functions(SOURCE, HEAD).items()
+           for access in accesses(name, body)]
+    want = [tuple(each for each in row[:5] if each != "-") for row in ROWS]
+    return compare_orders("src/ring/queue.c", got, want)
+
+
+def shape(_directory):
+    text = "".join(name + body for name, body in functions(SOURCE, HEAD).items()
+                   if name not in NOT_MODELLED)
+    return compare_shape("src/ring/queue.c", text, SHAPE, "wait.pml",
+                         "wait_cases.py")

@@ -37,12 +37,6 @@ sys.path += [str(TESTS / part / "model") for part in ("mempool", "ring", "cache"
 
 # pylint: disable=wrong-import-position
 import cache_cases
-import code_of_cache
-import code_of_deque
-import code_of_exact
-import code_of_ring
-import code_of_spill
-import code_of_wait
 import deque_cases
 import exact_cases
 import ring_cases
@@ -249,20 +243,19 @@ def some_tests(all_searches):
 
 def code_tests(all_searches):
     """(name, function, its arguments after the directory) of what needs no search."""
-    yield "orders in deque.h are the model's", code_of_deque.orders, ()
-    yield "code of deque.h is what the model follows", code_of_deque.shape, ()
-    yield "orders of exact pools are the model's", code_of_exact.orders, ()
-    yield "code of exact pools is what the model follows", code_of_exact.shape, ()
-    yield "orders of spilled magazines are the model's", code_of_spill.orders, ()
-    yield ("code of spilled magazines is what the model follows",
-           code_of_spill.shape, ())
-    yield "orders in src/ring are the model's", code_of_ring.orders, ()
-    yield "code of src/ring is what the model follows", code_of_ring.shape, ()
-    yield "orders of queues are the model's", code_of_wait.orders, ()
-    yield "code of queues is what the model follows", code_of_wait.shape, ()
-    yield "orders in php/cache/store are the model's", code_of_cache.orders, ()
+    yield "orders in deque.h are the model's", deque_cases.orders, ()
+    yield "code of deque.h is what the model follows", deque_cases.shape, ()
+    yield "orders of exact pools are the model's", exact_cases.orders, ()
+    yield "code of exact pools is what the model follows", exact_cases.shape, ()
+    yield "orders of spilled magazines are the model's", spill_cases.orders, ()
+    yield "code of spilled magazines is what the model follows", spill_cases.shape, ()
+    yield "orders in src/ring are the model's", ring_cases.orders, ()
+    yield "code of src/ring is what the model follows", ring_cases.shape, ()
+    yield "orders of queues are the model's", wait_cases.orders, ()
+    yield "code of queues is what the model follows", wait_cases.shape, ()
+    yield "orders in php/cache/store are the model's", cache_cases.orders, ()
     yield ("code of php/cache/store is what the model follows",
-           code_of_cache.shape, ())
+           cache_cases.shape, ())
     yield ("the models are those of the last searches", is_recorded,
            ({name: inputs_of(function, arguments)
              for name, function, arguments in all_searches},))
