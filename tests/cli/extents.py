@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where files hold data, and how two of them compare: written for tests."""
-import ctypes
 import errno
 import itertools
-import mmap
 import os
+import subprocess
 
 STEP = 1 << 20
 
@@ -87,21 +86,6 @@ def disk_usage(path):
 
 def cached(path):
     """Bytes of a file in the page cache."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int,
-                          ctypes.c_int, ctypes.c_int, ctypes.c_int64]
-    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-    libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t,
-                             ctypes.c_char_p]
-    size = os.stat(path).st_size
-    pages = ctypes.create_string_buffer(-(-size // mmap.PAGESIZE))
-    with open(path, "rb", buffering=0) as file:
-        at = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED,
-                       file.fileno(), 0)
-    assert at != ctypes.c_void_p(-1).value, ctypes.get_errno()
-    found = libc.mincore(at, size, pages)
-    libc.munmap(at, size)
-    assert found == 0, ctypes.get_errno()
-    # the other bits of a byte are not defined, and zero
-    return pages.raw.count(1) * mmap.PAGESIZE
+    done = subprocess.run(["fincore", "-b", "-n", "-o", "RES", path],
+                          check=True, stdout=subprocess.PIPE)
+    return int(done.stdout)
