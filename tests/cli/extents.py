@@ -89,3 +89,10 @@ def cached(path):
     done = subprocess.run(["fincore", "-b", "-n", "-o", "RES", path],
                           check=True, stdout=subprocess.PIPE)
     return int(done.stdout)
+
+
+def uncache(path):
+    """Remove a file from the page cache: who reads it pays for it."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

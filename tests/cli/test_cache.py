@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from extents import cached
+from extents import cached, uncache
 from images import MI
 from without import Without, rule
 
@@ -16,13 +16,6 @@ LITTLE = 16 * MI
 
 # As on Linux before 6.14: RWF_DONTCACHE is not known.
 OLD_KERNEL = (rule("preadv2", "EOPNOTSUPP"), rule("pwritev2", "EOPNOTSUPP"))
-
-
-def uncache(path):
-    """Remove a file from the page cache."""
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 @pytest.fixture(name="source")

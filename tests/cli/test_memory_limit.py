@@ -23,6 +23,7 @@ import pytest
 
 import images
 import memory_cgroup
+from extents import uncache
 from harness import ENV, need
 from http_server import Handler, Server
 from images import GI, KI, MI
@@ -141,7 +142,7 @@ def disk_fixture(hone, tmp_path_factory):
             else:
                 packed(path, PACK[suffix.rpartition(".")[2]],
                        TOOLS.get(suffix.removeprefix("raw."), ()))
-        forget(path)
+        uncache(path)
         return path
     yield get
     shutil.rmtree(folder)
@@ -153,13 +154,6 @@ def qemu_vmdk(raw, path):
     need("qemu-img")
     call("qemu-img", "convert", "-f", "raw", "-O", "vmdk", "-o",
          f"subformat={kind}", str(raw), str(path))
-
-
-def forget(path):
-    """Leave nothing of a file in the page cache: who reads it pays for it."""
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 @pytest.fixture(name="out")
@@ -208,7 +202,7 @@ def test_a_file_that_is_judged(limited, disk, out, suffix, options):
     if "--expect" in options:
         with open(path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        forget(path)
+        uncache(path)
         words.insert(1, f"sha256:{digest}")
     limited("convert", "-q", *words, path, out)
 

@@ -2,11 +2,11 @@
 /* Holes of a file are not read, and each is searched for once. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "store/file.h"
+#include "file_support.h"
 #include "support.h"
 
 #define PAGE 4096
@@ -56,13 +56,8 @@ make_file(void)
 static struct image_store *
 open_file(int fd)
 {
-	struct image_store_how how = {0};
-	struct image_store *store;
-	struct image_error err;
-	char path[40];
+	struct image_store *store = open_again(fd);
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	assert_int_equal(image_store_open(path, NULL, &how, &store, &err), 0);
 	/* the first reads are made */
 	image_file(store)->unasked = 512 * KI;
 	memset(&now, 0, sizeof(now));
