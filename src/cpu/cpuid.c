@@ -3,7 +3,7 @@
 #include <string.h>
 #include <hone/cpu.h>
 #include "../part.h"
-#include "cpuid.h"
+#include "detect.h"
 
 /* Bit position: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. */
 #define LEAF7_EBX_ERMS 9

@@ -31,4 +31,18 @@ void hone_cpu_detect_traits(size_t *values);
  * without an instruction for it. */
 size_t hone_cpu_sysfs_cache(unsigned level);
 
+/* What CPUID says about the traits of an x86 CPU: x86_64.c and cpuid.c. */
+#define GLIBC(major, minor) ((major)*1000u + (minor))
+
+/* Registers of CPUID, 0 for leaves that the CPU lacks; and the C library. */
+struct hone_cpuid {
+	uint32_t vendor[3]; /* leaf 0: EBX, EDX, ECX */
+	uint32_t leaf1_eax;
+	uint32_t leaf7_ebx;
+	unsigned glibc; /* GLIBC(), or 0: another C library */
+};
+
+/* As hone_cpu_detect_traits(). Tests pass the words of other CPUs. */
+void hone_cpu_parse_traits(const struct hone_cpuid *id, size_t *values);
+
 #endif

@@ -8,7 +8,6 @@
 #endif
 #include <hone/cpu.h>
 #include "../part.h"
-#include "cpuid.h"
 #include "detect.h"
 
 /*

@@ -6,7 +6,6 @@
 #include <unistd.h>
 #include <hone/cpu.h>
 #include <hone/hone.h>
-#include "cpuid.h"
 #include "detect.h"
 #include "support.h"
 
