@@ -326,8 +326,11 @@ bool php_hone_cold_store(const struct php_hone_member *member, uint64_t hash,
 	const struct php_hone_value *stored, bool graph);
 /* After a store: packs what the hand has left to be packed. */
 void php_hone_cold_pack(struct php_hone_member *member);
-/* Copies that form to an entry. *root becomes the root of the entry. */
-void php_hone_cold_place(void *to, zval *root);
+/* Copies a cold form, which has that sum, to an entry. */
+void php_hone_cold_place(
+	struct php_hone_entry *entry, const void *bytes, uint32_t sum);
+/* Whether the bytes of a cold entry have the sum with which it was stored. */
+bool php_hone_cold_is_whole(const struct php_hone_entry *entry);
 
 /* ---- api/write.c ---- */
 

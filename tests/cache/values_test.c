@@ -286,6 +286,8 @@ is_a_value_or_refused(const char *text, bool graph)
 	for (size_t i = 0; i < size; i++) {
 		for (unsigned by = 1; by < 256; by++) {
 			bytes[i] ^= by;
+			assert_int_not_equal(
+				php_hone_cold_sum(bytes, size), cold.sum);
 			if (decode(bytes, size, graph, &other, &phrase)) {
 				value_read(other.bytes, &other.root, graph);
 				free(other.bytes);

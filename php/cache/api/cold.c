@@ -25,12 +25,13 @@ static bool
 read_value(struct php_hone_member *member, const struct php_hone_entry *entry)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
-	const char *phrase;
+	const char *phrase = "its sum is wrong";
 
-	if (php_hone_cold_read(&cache->cold,
-		    (const char *)entry + entry->data_at, entry->data_size,
-		    entry->flags & PHP_HONE_OBJECTS, &cache->builder,
-		    &phrase)) {
+	if (php_hone_cold_is_whole(entry) &&
+		php_hone_cold_read(&cache->cold,
+			(const char *)entry + entry->data_at, entry->data_size,
+			entry->flags & PHP_HONE_OBJECTS, &cache->builder,
+			&phrase)) {
 		if (Z_TYPE(cache->builder.root) == IS_ARRAY)
 			return true;
 		phrase = "it is not an array";
@@ -108,7 +109,6 @@ pack(struct php_hone_member *member, const struct php_hone_entry *entry)
 		.size = entry->data_size,
 	};
 	struct php_hone_entry *twin;
-	zval root;
 
 	php_hone_root_of(entry, &stored.root);
 	if (!php_hone_cold_write(
@@ -119,8 +119,7 @@ pack(struct php_hone_member *member, const struct php_hone_entry *entry)
 		member, entry, cold->bytes.used, true);
 	if (twin == NULL)
 		return;
-	php_hone_cold_place((char *)twin + twin->data_at, &root);
-	php_hone_set_root(twin, &root);
+	php_hone_cold_place(twin, cold->bytes.bytes, cold->sum);
 	php_hone_store_publish_twin(member, twin, entry);
 }
 
@@ -157,12 +156,20 @@ php_hone_cold_store(const struct php_hone_member *member, uint64_t hash,
 	       saves_an_eighth(stored);
 }
 
-void
-php_hone_cold_place(void *to, zval *root)
+/* The upper half of value[1] has the sum, below PHP_HONE_PACKABLE. */
+bool
+php_hone_cold_is_whole(const struct php_hone_entry *entry)
 {
-	const struct php_hone_buffer *bytes = &HONE_G(cache).cold.bytes;
+	return (entry->value[1] >> 32 & INT32_MAX) ==
+	       php_hone_cold_sum(
+		       (const char *)entry + entry->data_at, entry->data_size);
+}
 
-	memcpy(to, bytes->bytes, bytes->used);
-	memset(root, 0, sizeof *root);
-	Z_TYPE_INFO_P(root) = IS_ARRAY;
+void
+php_hone_cold_place(
+	struct php_hone_entry *entry, const void *bytes, uint32_t sum)
+{
+	memcpy((char *)entry + entry->data_at, bytes, entry->data_size);
+	entry->value[0] = 0;
+	entry->value[1] = IS_ARRAY | PHP_HONE_PACKABLE | (uint64_t)sum << 32;
 }

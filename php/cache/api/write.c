@@ -47,6 +47,7 @@ reserve_place_publish(struct php_hone_member *member,
 	const struct form *form, enum php_hone_publish how)
 {
 	const struct php_hone_builder *builder = &HONE_G(cache).builder;
+	const struct php_hone_cold *cold = &HONE_G(cache).cold;
 	struct php_hone_entry *entry;
 	zval root;
 	int error = php_hone_store_reserve(member, room, &entry);
@@ -54,17 +55,17 @@ reserve_place_publish(struct php_hone_member *member,
 	if (error < 0)
 		return error;
 	ZVAL_COPY_VALUE(&root, &builder->root);
-	if (room->data != 0) {
+	if (room->data != 0 && EXPECTED(!room->cold)) {
 		char *to = (char *)entry + entry->data_at;
 		void *view = php_hone_store_view(member->store, to);
-		if (UNEXPECTED(room->cold))
-			php_hone_cold_place(to, &root);
-		else if (UNEXPECTED(form->copied != NULL))
+		if (UNEXPECTED(form->copied != NULL))
 			php_hone_value_copy(form->copied, to, view, &root);
 		else
 			php_hone_value_place(builder, to, view, &root);
 	}
 	php_hone_set_root(entry, &root);
+	if (UNEXPECTED(form->flags & PHP_HONE_COLD))
+		php_hone_cold_place(entry, cold->bytes.bytes, cold->sum);
 	entry->flags = form->flags;
 	php_hone_write_head(entry, ZSTR_H(key), ZSTR_LEN(key));
 	return php_hone_store_publish(member, entry, how);

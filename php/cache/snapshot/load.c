@@ -133,20 +133,19 @@ is_to_be_cold(const struct load *load, size_t cold)
 
 static void
 fill(struct load *load, const struct php_hone_snapshot_entry *from,
-	struct php_hone_entry *entry, bool cold)
+	struct php_hone_entry *entry, const uint32_t *cold)
 {
 	char *to = (char *)entry + entry->data_at;
-	zval root = {0};
+	zval root;
 
-	if (cold) {
+	if (cold != NULL) {
 		entry->flags = PHP_HONE_COLD;
-		memcpy(to, from->value, from->record.size);
-		Z_TYPE_INFO(root) = IS_ARRAY;
+		php_hone_cold_place(entry, from->value, *cold);
 	} else {
 		php_hone_value_place(&load->builder, to,
 			php_hone_store_view(load->member.store, to), &root);
+		php_hone_set_root(entry, &root);
 	}
-	php_hone_set_root(entry, &root);
 	entry->flags |= from->record.flags;
 	entry->hits = from->record.hits;
 	entry->used = from->record.used;
@@ -171,16 +170,19 @@ store(struct load *load, const struct php_hone_snapshot_entry *from)
 		.spare = true,
 	};
 	struct php_hone_entry *entry;
+	uint32_t sum = 0;
 
 	room.cold = is_to_be_cold(load, from->record.size);
-	if (room.cold)
+	if (room.cold) {
 		room.data = from->record.size;
+		sum = php_hone_cold_sum(from->value, room.data);
+	}
 	if (from->record.left != 0)
 		room.ttl = from->record.left - (uint32_t)load->elapsed;
 	tags_of(from, tags);
 	if (php_hone_store_reserve(&load->member, &room, &entry) < 0)
 		return false;
-	fill(load, from, entry, room.cold);
+	fill(load, from, entry, room.cold ? &sum : NULL);
 	load->free -= MIN(load->free, HEAD + room.data);
 	return php_hone_store_publish(&load->member, entry, PHP_HONE_ADD) == 0;
 }

@@ -62,13 +62,15 @@ put_entry(struct save *save, struct php_hone_snapshot_record *record,
 	save->entries++;
 }
 
-/* Find or write the cold form of the value. */
+/* Find or write the cold form of the value. A damaged one is left out. */
 static bool
 take_cold(struct save *save, const struct php_hone_entry *entry)
 {
 	struct php_hone_value stored = {.size = entry->data_size};
 
 	if (entry->flags & PHP_HONE_COLD) {
+		if (!php_hone_cold_is_whole(entry))
+			return false;
 		save->value = (const char *)entry + entry->data_at;
 		save->size = entry->data_size;
 		return true;

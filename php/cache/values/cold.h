@@ -93,6 +93,7 @@ struct php_hone_cold_table {
 /* One for each process or thread. All zero at first. */
 struct php_hone_cold {
 	struct php_hone_buffer bytes; /* what was written */
+	uint32_t sum;                 /* of these bytes */
 
 	/* the rest is private */
 	uint32_t value; /* the number of the writes so far */
@@ -102,6 +103,12 @@ struct php_hone_cold {
 	struct php_hone_buffer keys;
 	struct php_hone_cold_table string_table, keys_table;
 };
+
+/*
+ * A sum of 31 bits, for this machine alone. A change within 8 bytes is
+ * unnoticed once in 2^31 times.
+ */
+uint32_t php_hone_cold_sum(const void *bytes, size_t size);
 
 /* Write a stored value to cold->bytes. `graph`: the value has objects. Returns
  * false if memory is exhausted. */

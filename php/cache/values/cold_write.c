@@ -541,6 +541,35 @@ begin(struct php_hone_cold *cold)
 	cold->string_table.number = cold->keys_table.number = 0;
 }
 
+static zend_always_inline uint64_t
+add_to_sum(uint64_t sum, const void *bytes, size_t size)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, bytes, size);
+	/* Each step can be inverted: another word gives another sum. */
+	sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	return sum ^ sum >> 32;
+}
+
+uint32_t
+php_hone_cold_sum(const void *bytes, size_t size)
+{
+	/* Four, since each step waits for the multiplication before it. */
+	uint64_t sums[4] = {size};
+	const char *at = bytes;
+
+	for (; size >= sizeof sums; size -= sizeof sums, at += sizeof sums)
+		for (unsigned i = 0; i < 4; i++)
+			sums[i] = add_to_sum(sums[i], at + 8 * i, 8);
+	for (; size >= 8; size -= 8, at += 8)
+		sums[0] = add_to_sum(sums[0], at, 8);
+	sums[0] = add_to_sum(sums[0], at, size);
+	for (unsigned i = 1; i < 4; i++)
+		sums[0] = add_to_sum(sums[0], &sums[i], 8);
+	return (uint32_t)(sums[0] >> 33);
+}
+
 bool
 php_hone_cold_write(struct php_hone_cold *cold,
 	const struct php_hone_value *stored, bool graph)
@@ -554,7 +583,10 @@ php_hone_cold_write(struct php_hone_cold *cold,
 
 	begin(cold);
 	put_all(&writer, &stored->root, graph);
-	return !writer.failed;
+	if (writer.failed)
+		return false;
+	cold->sum = php_hone_cold_sum(cold->bytes.bytes, cold->bytes.used);
+	return true;
 }
 
 void
