@@ -39,6 +39,23 @@ same_as_apcu() {
         diff "$work/apcu.out" "$work/hone.out"
 }
 
+# In a cache that is too small, an answer is the value or a miss.
+right_or_missed() {
+    extension=$1
+    shift
+    "$php" -n -d extension="$extension" -d apc.enable_cli=1 -d apc.shm_size=2M \
+        "$@" "$here/pressure.php" 12000 1 >>pressure.out 2>&1
+}
+
+answers_under_pressure() {
+    rm -f pressure.out
+    right_or_missed "$(shared_object apcu.so)" || return 1
+    for option in cache_read=auto cache_read=block cache_read=copy \
+        cache_protect=1; do
+        right_or_missed "$work/hone.so" -d hone."$option" || return 1
+    done
+}
+
 # In either order, the functions are those of APCu.
 apcu_has_priority() {
     apcu=$(shared_object apcu.so)
@@ -110,11 +127,12 @@ huge_pages_are_optional() {
 }
 
 cd "$work"
-echo 1..11
+echo 1..12
 check 'the functions of APCu do what APCu does' same_as_apcu
 check 'also with block copies' same_as_apcu -d hone.cache_read=block
 check 'also with copies' same_as_apcu -d hone.cache_read=copy
 check 'also with a protected cache' same_as_apcu -d hone.cache_protect=1
+check 'under pressure, an answer is that of APCu or a miss' answers_under_pressure
 check 'APCu has priority, in either order' apcu_has_priority
 check 'igbinary serializes by hone.cache_serializer' \
     igbinary_is_used hone.cache_serializer
