@@ -1027,16 +1027,16 @@ def test_a_header_has_at_most_256_kib(web, out, before, line, after):
             assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("before, length, wanted", [
-    (BEGIN, 200 * KI, "the server sent a header line that is too long"),
-    (OK + CHUNKED, 8 * KI, "cannot be read at offset ")],
-    ids=["header", "trailers"])
-def test_a_header_line_that_is_too_long(web, out, before, length, wanted):
-    """libcurl reports that it has no memory, or that the connection is lost."""
+@pytest.mark.parametrize("before, length", [
+    (BEGIN, 200 * KI), (OK + CHUNKED, 8 * KI)], ids=["header", "trailers"])
+def test_a_header_line_that_is_too_long(web, out, before, length):
+    """For a line of trailers, libcurl 7 reports that the connection is lost."""
+    code, wanted = 1, "the server sent a header line that is too long"
+    if before != BEGIN and b"libcurl 7" in web.hone.version:
+        code, wanted = 4, "cannot be read at offset 512: "
     with Server(b"", script(write(before + b"X-Foo: " + length * b"a"),
                             hang_up)) as server:
-        assert wanted in web.refuses(server, out,
-                                     code=1 if before == BEGIN else 4)
+        assert wanted in web.refuses(server, out, code=code)
         assert len(server.requests) == 1
 
 

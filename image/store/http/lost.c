@@ -57,9 +57,10 @@ comes_once(const struct http *http)
 }
 
 /*
- * Returns whether libcurl has no space for a line of the header. It reports the
- * same if there is no memory, which is far less likely after the first byte of
- * an answer.
+ * Returns whether libcurl has no space for a line of the header, or, as 8.14
+ * reports, for a line of the trailers. For a line of the header, some versions
+ * report that there is no memory, which is far less likely after the first byte
+ * of an answer.
  */
 static bool
 is_long_line(const struct http_transfer *t, CURLcode result)
@@ -70,7 +71,8 @@ is_long_line(const struct http_transfer *t, CURLcode result)
 		return false;
 	libcurl.easy_getinfo(
 		t->easy, CURLINFO_STARTTRANSFER_TIME_T, &first_byte);
-	return first_byte > 0 && t->verdict == HTTP_UNJUDGED;
+	return first_byte > 0 &&
+	       (result == CURLE_TOO_LARGE || t->verdict == HTTP_UNJUDGED);
 }
 
 /* Returns whether libcurl cannot use the file of --cacert. */
