@@ -33,10 +33,11 @@ struct image_decoder {
 	/*
 	 * Returns the length of the member, of `length` bytes or more, that
 	 * begins here; more than `length` if it is not complete; 0 if that
-	 * cannot be found out, or if its content is known to be longer than
-	 * *content. The bytes may be damaged. If the member is complete,
-	 * *content becomes the most content that it can have, if that is less.
-	 * NULL: members have no lengths.
+	 * cannot be found out, if its content is known to be longer than
+	 * *content, or if decode() may accept the whole member and refuse its
+	 * pieces. The bytes may be damaged. If the member is complete, *content
+	 * becomes the most content that it can have, if that is less. NULL:
+	 * members have no lengths.
 	 */
 	size_t (*whole)(
 		const unsigned char *in, size_t length, size_t *content);

@@ -22,6 +22,10 @@
 #define BLOCK_CONTENT 131072
 /* Bytes of the dictionary's ID, by the last two bits of the descriptor. */
 static const unsigned id_bytes[] = {0, 1, 2, 4};
+/* Bytes of the content's size, by the first two bits. */
+static const unsigned size_bytes[] = {1, 2, 4, 8};
+/* A frame of one segment: the window is the content. */
+#define SINGLE 0x20
 
 struct zstd {
 	ZSTD_DStream *stream;
@@ -46,27 +50,68 @@ zstd_begins(const unsigned char *head, size_t length)
 		       (magic_of(head) & SKIPPED_MASK) == SKIPPED);
 }
 
+/* Returns the window of a frame with these first bytes, for messages. */
+static uint64_t
+window_of(const unsigned char *head, size_t length)
+{
+	if (length < IMAGE_MEMBER_HEAD || magic_of(head) != MAGIC)
+		return 0;
+	unsigned char descriptor = head[4];
+	if (!(descriptor & SINGLE)) {
+		uint64_t base = (uint64_t)1 << (10 + (head[5] >> 3));
+		return base + (base >> 3) * (head[5] & 7);
+	}
+	const unsigned char *field = head + 5 + id_bytes[descriptor & 3];
+	uint64_t size = 0;
+	for (unsigned i = 0; i < size_bytes[descriptor >> 6]; i++)
+		size |= (uint64_t)field[i] << 8 * i;
+	/* Two bytes begin at 256. */
+	return descriptor >> 6 == 1 ? size + 256 : size;
+}
+
+/* Returns the offset of the first block of a frame. */
+static size_t
+first_block(const unsigned char *in)
+{
+	unsigned kind = in[4] >> 6;
+	bool single = in[4] & SINGLE;
+
+	return 5 + !single + id_bytes[in[4] & 3] +
+	       (kind || single ? size_bytes[kind] : 0);
+}
+
 /*
- * The most content of a whole frame of n bytes, whose header has no size.
+ * Set *most to the most content of a whole frame of n bytes, by the headers of
+ * its blocks. At least IMAGE_MEMBER_HEAD bytes are at `in`.
  * ZSTD_decompressBound() is not in the stable part of libzstd, and takes each
  * block for a full one.
+ *
+ * Returns false if a block may have more content than the format allows: the
+ * window or BLOCK_CONTENT, whichever is less. A compressed block shows its
+ * content only when it is unpacked; no block has more than all of them.
  */
-static uint64_t
-most_content(const unsigned char *in, size_t n)
+static bool
+measure_blocks(
+	const unsigned char *in, size_t n, uint64_t known, uint64_t *most)
 {
-	/* the magic, the descriptor and the window */
-	size_t at = 6 + id_bytes[in[4] & 3];
-	uint64_t most = 0;
+	uint64_t window = window_of(in, IMAGE_MEMBER_HEAD);
+	uint64_t limit = window < BLOCK_CONTENT ? window : BLOCK_CONTENT;
+	size_t at = first_block(in);
 	uint32_t block = 0;
+	bool fit = true;
 
+	*most = 0;
 	while (!(block & 1) && at + BLOCK_HEADER <= n) {
 		block = (uint32_t)in[at] | (uint32_t)in[at + 1] << 8 |
 			(uint32_t)in[at + 2] << 16;
 		uint32_t kind = block >> 1 & 3, size = block >> 3;
 		at += BLOCK_HEADER + (kind == BLOCK_RLE ? 1 : size);
-		most += kind == BLOCK_COMPRESSED ? BLOCK_CONTENT : size;
+		if (kind == BLOCK_COMPRESSED)
+			size = BLOCK_CONTENT;
+		*most += size;
+		fit = fit && (size <= limit || known <= limit);
 	}
-	return most;
+	return fit;
 }
 
 static size_t
@@ -81,35 +126,21 @@ zstd_whole(const unsigned char *in, size_t length, size_t *content)
 		return 0;
 	size_t n = ZSTD_findFrameCompressedSize(in, length);
 	if (!ZSTD_isError(n)) {
-		uint64_t most = unknown ? most_content(in, n) : known;
+		uint64_t most = 0;
+		/* libzstd 1.5.4 refuses a block that is too long, but not in a
+		 * frame of known content that is unpacked at once, as threads
+		 * do it. */
+		if (magic_of(in) == MAGIC &&
+			!measure_blocks(in, n, known, &most) && !unknown)
+			return 0;
+		if (!unknown)
+			most = known;
 		if (most < *content)
 			*content = (size_t)most;
 		return n;
 	}
 	return ZSTD_getErrorCode(n) == ZSTD_error_srcSize_wrong ? length + 1
 								: 0;
-}
-
-/* Returns the window of a frame with these first bytes, for messages. */
-static uint64_t
-window_of(const unsigned char *head, size_t length)
-{
-	/* of RFC 8878: bytes of the content's size */
-	static const unsigned size_bytes[] = {1, 2, 4, 8};
-
-	if (length < IMAGE_MEMBER_HEAD || magic_of(head) != MAGIC)
-		return 0;
-	unsigned char descriptor = head[4];
-	if (!(descriptor & 0x20)) {
-		uint64_t base = (uint64_t)1 << (10 + (head[5] >> 3));
-		return base + (base >> 3) * (head[5] & 7);
-	}
-	/* A frame of one segment: the window is the content. */
-	const unsigned char *field = head + 5 + id_bytes[descriptor & 3];
-	uint64_t size = 0;
-	for (unsigned i = 0; i < size_bytes[descriptor >> 6]; i++)
-		size |= (uint64_t)field[i] << 8 * i;
-	return size;
 }
 
 static int

@@ -229,6 +229,8 @@ def write_packed(directory):
                          for each in [*data, *data[:2]]),
         "zstd-unsized": b"".join(pipe(each, *zstd) for each in [*data, b""]),
         "zstd-zeros": zeros + pipe(data[2], *zstd) + zeros + zeros,
+        # The window is shorter than the blocks.
+        "zstd-window": zeros + zeros[:5] + b"\x36" + zeros[6:],
         "zstd-large": pipe(whole, "zstd", "-qc", "--long=25"),
         "zstd-long": pipe(whole, "zstd", "-qc", "--check", "--long=21") +
         b"\x50\x2a\x4d\x18\x01\0\0\0x" + ZSTD}

@@ -900,6 +900,25 @@ TEST(the_jobs_of_a_long_file_use_the_buffers_of_the_first_ones)
 	}
 }
 
+/* Blocks of 128 KiB, and windows of as much and of less. */
+TEST(frames_whose_blocks_are_too_long_have_one_verdict)
+{
+	static const unsigned char windows[] = {7 << 3, 6 << 3 | 7, 6 << 3, 0};
+	static const struct way way = {ROOM, 4096, 0, 0};
+
+	for (size_t i = 0; i < sizeof(windows); i++) {
+		packed.length = 0;
+		pack_zero_frame(&packed, 2 * IMAGE_ZERO_BLOCK);
+		pack_zero_frame(&packed, 2 * IMAGE_ZERO_BLOCK + 1);
+		pack_zstd(&packed, content(500), 500);
+		packed.data[image_zero_frame_size(2 * IMAGE_ZERO_BLOCK) + 5] =
+			windows[i];
+		assert_int_equal(
+			unpack(IMAGE_PACKING_ZSTD, &packed, &way, &result),
+			i ? -EIO : 0);
+	}
+}
+
 /* Its content has no length in the header, and does not fit. */
 TEST(content_that_is_too_long_for_threads_is_unpacked)
 {
