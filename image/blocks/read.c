@@ -33,7 +33,9 @@ read_passed(struct image_blocks *b, uint64_t offset, unsigned char *buf,
 	int rc = 0;
 
 	if (hole && hole->begin <= offset / BLOCK) {
+		pthread_mutex_unlock(&b->lock);
 		memset(buf, 0, length);
+		pthread_mutex_lock(&b->lock);
 		return 0;
 	}
 	if (block && skip + length > block->filled)
