@@ -9,7 +9,7 @@
 #define DEFAULT_BLOCK 4096
 #define MIN_BLOCK 512
 #define MAX_BLOCK ((uint64_t)2 << 20)
-/* Enough for one chunk of compressed clusters of 2 MiB, with its lists. */
+/* The blocks of a server are not less. */
 #define MIN_MEMORY ((uint64_t)8 << 20)
 /* An hour. */
 #define MAX_TIMEOUT 3600

@@ -13,9 +13,6 @@
 #include "store/store.h"
 #include "store/stream.h"
 
-/* The default of image_blocks_open(). */
-#define IMAGE_BLOCKS_MEMORY ((uint64_t)64 << 20)
-
 /* Sees every byte of a sequence once and in order: a digest. */
 struct image_tap {
 	/* Without bytes: the sequence has ended. */
@@ -26,8 +23,8 @@ struct image_tap {
 
 /*
  * A store of the bytes of a stream, with forward = true. It owns the stream,
- * also after a failure. memory: most bytes that are kept in memory; 0: the
- * default.
+ * also after a failure. memory: as image_open.memory, of which the blocks have
+ * their part.
  */
 int image_blocks_open(struct image_stream *stream, uint64_t memory,
 	struct image_store **out, struct image_error *err);

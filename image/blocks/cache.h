@@ -183,8 +183,9 @@ struct image_blocks {
 };
 
 /* read.c */
-/* Set all but the name, the stream and the producer. Returns 0 or -ENOMEM;
- * blocks_destroy() frees what was set in both cases. */
+/* Set all but the name, the stream and the producer. memory: most bytes of
+ * blocks. Returns 0 or -ENOMEM; blocks_destroy() frees what was set in both
+ * cases. */
 int blocks_create(struct image_blocks *b, uint64_t memory);
 void blocks_destroy(struct image_blocks *b);
 /* Let the blocks come once and in order from now on. With the lock. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "blocks/cache.h"
+#include "memory.h"
 
 /* Fewest blocks in memory. */
 #define MIN_BLOCKS 8
@@ -288,7 +289,7 @@ image_blocks_open(struct image_stream *stream, uint64_t memory,
 	b->store.below = stream->store;
 	b->store.size = stream->size;
 	b->store.forward = b->ordered = true;
-	int rc = blocks_create(b, memory ? memory : IMAGE_BLOCKS_MEMORY);
+	int rc = blocks_create(b, image_memory(memory).blocks);
 	b->store.ops = &stream_ops;
 	b->store.name = strdup(stream->name);
 	if (rc < 0 || !b->store.name) {

@@ -131,7 +131,7 @@ struct image_sink_ops {
 	 * Lay out the file by the extents of the source, and write what comes
 	 * before its data. Every later range of reserve lies in data of the
 	 * source. Called once, before the first reserve. memory: most bytes for
-	 * the layout; 0: the default. NULL: no layout is needed in advance.
+	 * the layout. NULL: no layout is needed in advance.
 	 */
 	int (*plan)(struct image_sink *sink, struct image_source *source,
 		size_t memory, struct image_error *err);

@@ -6,7 +6,8 @@
 #include <hone/zero.h>
 #include "format/slices.h"
 
-/* Chains have 8 slices if each slice has the least length, 512 bytes. */
+/* By default chains have 8 slices if each slice has the least length, 512
+ * bytes. */
 #define BUCKET_BITS 12
 
 struct image_slices {

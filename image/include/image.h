@@ -370,9 +370,9 @@ struct image_open {
 	 * title of a layer. NULL: the file in disk/, or the layer that is a
 	 * disk */
 	const char *member;
-	/* most bytes of what unpacks the file, and again of what is kept of
-	 * a server, of a stream and of tables; 0: the defaults. A file that
-	 * needs more to be unpacked is refused. */
+	/* the limit of the command, of which what unpacks the file, what is
+	 * kept of a server or of a stream, and tables have their parts; 0:
+	 * 256 MiB. A file that needs more to be unpacked is refused. */
 	uint64_t memory;
 	/* that unpack the file; 0: one for each CPU */
 	unsigned threads;
@@ -666,9 +666,9 @@ struct image_run {
 	/* 1 to IMAGE_MAX_THREADS; 0: one for each CPU, or more if a server is
 	 * fastest with more requests under way */
 	unsigned threads;
-	/* most bytes of buffers and of compressor contexts, which may reduce
-	 * the number of threads; 0: 64 MiB of buffers. One thread with one
-	 * chunk may exceed the limit */
+	/* as image_open.memory: buffers and the contexts of compressors have
+	 * their part, which may reduce the number of threads. One thread with
+	 * one chunk may exceed the part */
 	size_t memory;
 	/* most bytes to read a second; 0: no limit */
 	uint64_t rate;

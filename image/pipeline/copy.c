@@ -3,11 +3,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include "memory.h"
 #include "pipeline/copy.h"
+#include "unpack/unpack.h"
 
-/* Nine chunks of 8 MiB, and as much of packed bytes: with the contexts of the
- * codecs, less than 200 MB. */
-#define PACK_MEMORY ((size_t)160 << 20)
 /* No file system that shares blocks has larger ones. */
 #define SHARE_ALIGN 4096
 
@@ -346,22 +345,33 @@ fill_rest(struct image_copy *copy, struct image_error *err)
 	return store->ops->zero(store, from, copy->sink->size - from, err);
 }
 
+/* Returns the part of the decoders if the source has none. */
+static size_t
+spare_memory(const struct image_source *source, const struct image_run *run)
+{
+	return image_unpack_rounds(source->store)
+		       ? 0
+		       : (size_t)image_memory(run->memory).unpack;
+}
+
 static int
 visit(struct image_copy *copy, const struct image_run *run,
 	struct image_error *err)
 {
 	struct image_source *source = copy->source;
 	struct image_sink *sink = copy->sink;
+	size_t spare = spare_memory(source, run);
 	struct image_plan plan = {
 		.size = source->size,
 		.stores = {source->data, sink->store},
 		.chunk = copy->chunk,
 		.buffer = copy->chunk + encoded_room(copy),
 		.own = own_size(copy),
-		/* The default limit is for buffers alone, and does not reduce
-		 * the number of threads. */
-		.scratch = run->memory ? codec_size(copy) : 0,
-		.memory = sink->part ? PACK_MEMORY : 0,
+		.scratch = codec_size(copy),
+		.spare = spare,
+		/* By default nine chunks of 8 MiB, and as much of packed
+		 * bytes. */
+		.spare_chunks = sink->part ? spare / 4 * 3 : 0,
 		.writers =
 			sink->store->parallel_writes && !copy->hashers ? 0 : 1,
 		.cut = image_pieces_cut,
@@ -449,7 +459,9 @@ image_copy(struct image_source *source, struct image_sink *sink,
 	assert(!sink->fill || !sink->compress);
 	*copied = (struct image_copied){0};
 	if (sink->ops->plan) {
-		int rc = sink->ops->plan(sink, source, run->memory, err);
+		size_t spare = spare_memory(source, run);
+		int rc = sink->ops->plan(sink, source,
+			spare ? spare : image_memory(run->memory).tables, err);
 		if (rc < 0)
 			return rc;
 	}

@@ -57,10 +57,12 @@ struct image_plan {
 	size_t chunk;
 	size_t buffer;
 	size_t own;
-	/* bytes of each thread's scratch that count for image_run.memory */
+	/* bytes of each thread's scratch */
 	size_t scratch;
-	/* the default of image_run.memory, if that is not 64 MiB; or 0 */
-	size_t memory;
+	/* bytes that scratch and chunks may have beside image_memory.chunks,
+	 * and how many of them chunks may have */
+	size_t spare;
+	size_t spare_chunks;
 	/* most threads in the write stage at a time; 0: any number; 1: chunks
 	 * are written in the order of tickets, too */
 	unsigned writers;

@@ -2,11 +2,9 @@
 /* The chunks of a pipeline, their ring, and their slots for the order stage. */
 #include <errno.h>
 #include <stdlib.h>
+#include "memory.h"
 #include "pipeline/state.h"
 #include "store/store.h"
-
-/* The default of image_run.memory. */
-#define DEFAULT_MEMORY ((size_t)64 << 20)
 
 static size_t
 round_up(size_t n, size_t to)
@@ -53,18 +51,21 @@ wanted_chunks(unsigned threads)
 static void
 divide_memory(struct pipeline *p, size_t chunk, unsigned *threads)
 {
-	size_t memory = p->run->memory    ? p->run->memory
-			: p->plan->memory ? p->plan->memory
-					  : DEFAULT_MEMORY;
-	size_t most = memory / (chunk + p->plan->scratch);
+	const struct image_plan *plan = p->plan;
+	size_t share = image_memory(p->run->memory).chunks;
+	size_t memory = share + plan->spare;
+	size_t affordable = (share + plan->spare_chunks) / chunk;
+	size_t most = memory / (chunk + plan->scratch);
 
+	if (most > affordable)
+		most = affordable;
 	if (*threads > most)
 		*threads = most ? (unsigned)most : 1;
+	if (most && affordable > (memory - *threads * plan->scratch) / chunk)
+		affordable = (memory - *threads * plan->scratch) / chunk;
 	p->n_chunks = wanted_chunks(*threads);
-	size_t affordable =
-		most ? (memory - *threads * p->plan->scratch) / chunk : 1;
 	if (p->n_chunks > affordable)
-		p->n_chunks = affordable;
+		p->n_chunks = affordable ? affordable : 1;
 }
 
 static int

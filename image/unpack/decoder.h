@@ -54,9 +54,10 @@ struct image_decoder {
 	 * Set *size to the bytes of content that the packed file states, or to
 	 * IMAGE_SIZE_UNKNOWN if it states none or something is wrong with it,
 	 * which decode() reports. The store is not a stream. Returns the
-	 * failure of a read, or -ENOMEM. NULL: no file states it.
+	 * failure of a read, or -ENOMEM. memory: most bytes for an index; with
+	 * a larger one the file states no size. NULL: no file states it.
 	 */
-	int (*size)(struct image_store *store, uint64_t *size,
+	int (*size)(struct image_store *store, uint64_t memory, uint64_t *size,
 		struct image_error *err);
 
 	/* zeros between two members are allowed if their number is a multiple
@@ -94,8 +95,8 @@ int image_unpack_resume(enum image_packing packing, struct image_stream *packed,
 	struct image_stream **out, struct image_error *err);
 
 /* xz_size.c: `size` of the decoder of xz. */
-int image_xz_size(
-	struct image_store *store, uint64_t *size, struct image_error *err);
+int image_xz_size(struct image_store *store, uint64_t memory, uint64_t *size,
+	struct image_error *err);
 
 #define IMAGE_PACKING_ROW(id, name, ...)                                       \
 	extern const struct image_decoder image_decoder_##name;

@@ -592,7 +592,7 @@ image_unpack_open(enum image_packing packing, struct image_stream *packed,
 	m->packed = packed;
 	m->packing = packing;
 	m->decoder = decoder;
-	m->memory = memory ? memory : IMAGE_UNPACK_MEMORY;
+	m->memory = memory;
 	m->unit = (size_t)(m->memory / UNITS);
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_cond_init(&m->changed, NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "format/formats.h"
 #include "blocks/blocks.h"
+#include "memory.h"
 #include "thread.h"
 #include "unpack/decoder.h"
 
@@ -22,9 +23,8 @@ too_many(const struct image_store *store, struct image_error *err)
 		"is packed more than %d times", IMAGE_ROUNDS);
 }
 
-/* The packings that were removed already, of the archive too. */
-static unsigned
-rounds_below(const struct image_store *store)
+unsigned
+image_unpack_rounds(const struct image_store *store)
 {
 	unsigned count = 0;
 
@@ -46,7 +46,7 @@ rounds_of_name(const struct image_store *store, struct rounds *rounds,
 		packing = image_unpack_suffix(store->name, &length, &more);
 		if (packing == IMAGE_PACKING_NONE)
 			return 0;
-		if (rounds_below(store) + rounds->count == IMAGE_ROUNDS)
+		if (image_unpack_rounds(store) + rounds->count == IMAGE_ROUNDS)
 			return too_many(store, err);
 		rounds->list[rounds->count++] = packing;
 	}
@@ -113,7 +113,7 @@ choose(struct image_store *store, const struct image_open *how,
 static uint64_t
 share(const struct rounds *rounds, const struct image_open *how)
 {
-	uint64_t memory = how->memory ? how->memory : IMAGE_UNPACK_MEMORY;
+	uint64_t memory = image_memory(how->memory).unpack;
 	unsigned large = 0;
 
 	for (unsigned i = 0; i < rounds->count; i++)
@@ -155,12 +155,13 @@ unpack(struct image_store **store, const struct rounds *rounds,
 	const struct image_decoder *decoder =
 		image_unpack_decoder(rounds->list[0]);
 	struct image_stream *stream;
+	uint64_t tables = image_memory(how->memory).tables;
 	uint64_t size = IMAGE_SIZE_UNKNOWN;
 	int rc = 0;
 
 	if (rounds->count == 1 && decoder->size && !how->trailing &&
 		!(*store)->forward)
-		rc = decoder->size(*store, &size, err);
+		rc = decoder->size(*store, tables, &size, err);
 	if (rc < 0) {
 		image_store_settle(*store, err);
 		image_store_close(*store);
@@ -268,7 +269,7 @@ image_refuse_packed(const struct image_store *store, const unsigned char *head,
 
 	if (packing == IMAGE_PACKING_NONE)
 		return 0;
-	if (store->member || rounds_below(store) == IMAGE_ROUNDS)
+	if (store->member || image_unpack_rounds(store) == IMAGE_ROUNDS)
 		image_fail(err, store->name, -EINVAL,
 			"begins as %s: extract it, then --unpack %s, or -f raw",
 			name, name);

@@ -373,8 +373,7 @@ image_unpack_resume(enum image_packing packing, struct image_stream *packed,
 		u->packing = row;
 		u->offset = offset;
 		u->has_member = offset > 0;
-		rc = row->decoder->open(&u->state,
-			memory ? memory : IMAGE_UNPACK_MEMORY, threads);
+		rc = row->decoder->open(&u->state, memory, threads);
 	} else {
 		packed->ops->close(packed);
 	}

@@ -14,10 +14,6 @@
 #include "store/store.h"
 #include "store/stream.h"
 
-/* Bytes of decoders if the user sets no limit: what xz -9 and zstd --long need.
- */
-#define IMAGE_UNPACK_MEMORY ((uint64_t)128 << 20)
-
 /* Enough for the magic of each packing. */
 #define IMAGE_UNPACK_HEAD 6
 
@@ -50,8 +46,8 @@ enum image_packing image_unpack_by_magic(
  * of xz have as many as the memory allows. Members of gzip and zstd have up to
  * 4 if each member is not longer than a twelfth of the memory.
  *
- * memory: bytes of the decoders and of what they have unpacked; 0:
- * IMAGE_UNPACK_MEMORY. malloc() may keep more of what was freed.
+ * memory: bytes of the decoders and of what they have unpacked. malloc() may
+ * keep more of what was freed.
  *
  * The new stream owns `packed`, which is closed on failure too. One thread at a
  * time uses the stream.
@@ -73,6 +69,9 @@ int image_unpack_store(struct image_store **store, const struct image_open *how,
 /* The same for the member of an archive, as the suffixes of its name say. */
 int image_unpack_member(struct image_store **store,
 	const struct image_open *how, struct image_error *err);
+
+/* Returns how many packings were removed, those of an archive too. */
+unsigned image_unpack_rounds(const struct image_store *store);
 
 /* Returns whether the first bytes of the file may decide how it is packed. */
 bool image_bytes_decide(

@@ -88,8 +88,8 @@ xz_decode(void *state, struct image_decode *io)
 		return -ENOMEM;
 	if (rc == LZMA_MEMLIMIT_ERROR) {
 		snprintf(io->why, sizeof(io->why),
-			"needs more memory than the limit, %" PRIu64
-			" bytes; --memory sets the limit",
+			"needs more memory than its share of --memory, "
+			"%" PRIu64 " bytes",
 			xz->memory);
 		return -E2BIG;
 	}

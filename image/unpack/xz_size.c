@@ -12,9 +12,6 @@
 /* Bytes of the packed file that are read at a time. */
 #define INPUT ((size_t)128 << 10)
 
-/* Of an index: 16 bytes a block. A longer list is not used. */
-#define INDEX_MEMORY ((uint64_t)16 << 20)
-
 /* Bytes that are read in search of it: zeros may follow a stream, and a sparse
  * file or a server has any number of them. */
 #define SEARCH ((uint64_t)256 << 20)
@@ -22,6 +19,8 @@
 struct walk {
 	struct image_store *store;
 	struct image_error *err;
+	/* most bytes of an index: 16 bytes a block */
+	uint64_t memory;
 	/* the failure of a read, or -ENOMEM */
 	int rc;
 	/* read so far */
@@ -78,7 +77,7 @@ read_index(struct walk *walk, uint64_t at, uint64_t left)
 {
 	lzma_stream stream = LZMA_STREAM_INIT;
 	lzma_index *index = NULL;
-	lzma_ret rc = lzma_index_decoder(&stream, &index, INDEX_MEMORY);
+	lzma_ret rc = lzma_index_decoder(&stream, &index, walk->memory);
 
 	while (rc == LZMA_OK && left) {
 		size_t part = left < INPUT ? (size_t)left : INPUT;
@@ -144,8 +143,8 @@ add_stream(struct walk *walk, uint64_t *end, uint64_t *size)
 }
 
 int
-image_xz_size(
-	struct image_store *store, uint64_t *size, struct image_error *err)
+image_xz_size(struct image_store *store, uint64_t memory, uint64_t *size,
+	struct image_error *err)
 {
 	struct walk *walk = malloc(sizeof(*walk));
 	uint64_t end = store->size, content = 0;
@@ -154,6 +153,7 @@ image_xz_size(
 	if (!walk)
 		return image_no_memory(err);
 	walk->store = store;
+	walk->memory = memory;
 	walk->err = err;
 	walk->rc = 0;
 	walk->searched = walk->begin = walk->end = 0;

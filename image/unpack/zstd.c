@@ -197,8 +197,7 @@ zstd_decode(void *state, struct image_decode *io)
 	case ZSTD_error_frameParameter_windowTooLarge:
 		snprintf(io->why, sizeof(io->why),
 			"needs a window of %" PRIu64
-			" bytes, and the limit is %" PRIu64
-			"; --memory sets the limit",
+			" bytes, and its share of --memory is %" PRIu64,
 			zstd->window, zstd->memory);
 		return -E2BIG;
 	default:

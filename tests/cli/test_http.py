@@ -243,7 +243,7 @@ def test_six_requests_are_under_way_for_many_threads(web, out):
 
     with Server(images.noise(64 * MI), answer) as server:
         # Without a look at the end of the disk before the copy.
-        web.copies(server, out, "-m", "40", "--memory", "128M",
+        web.copies(server, out, "-m", "40", "--memory", "512M",
                    "--allow-disguised")
         assert max(most) == 6
 
@@ -473,14 +473,14 @@ def test_a_packed_archive_needs_little_more_memory_than_a_file(
 
 @pytest.mark.usefixtures("plain")
 def test_memory_bounds_what_is_kept_of_a_server(hone):
-    """Of 40 MiB that nobody releases."""
+    """Of 40 MiB that nobody releases. 64M are 12 MiB for a server."""
     with Server(images.noise(40 * MI)) as server, Server(bytes(512)) as least:
         some, few, all_of_it = (
             hone.peak("digest", "-f", "raw", *words, url, env=CLEAN)[1]
             for words, url in (([], least.url()),
-                               (["--memory", "8M"], server.url()),
+                               (["--memory", "64M"], server.url()),
                                ([], server.url())))
-    assert few - some < 16 * KI and all_of_it - some > 36 * KI
+    assert few - some < 24 * KI and all_of_it - some > 36 * KI
 
 
 @pytest.mark.parametrize("answer", [unknown, chunked])

@@ -177,8 +177,8 @@ def fragmented(path, runs):
 
 
 def test_the_memory_for_a_fragmented_disk_is_bounded(hone, tmp_path):
-    """--memory is the limit: 16 bytes for each range of data."""
-    most = 8 * MIB // 16
+    """Half of --memory is the limit: 16 bytes for each range of data."""
+    most = 4 * MIB // 16
     for runs, status in (most, 0), (most + 1, 1):
         image = fragmented(tmp_path / "image.qcow2", runs)
         with open(tmp_path / "out.qcow2", "wb") as out:

@@ -201,8 +201,9 @@ TEST(a_chunk_that_was_written_wakes_a_reader)
 
 	staged_init(&play, 4, 2);
 	play.plan.writers = 1;
-	/* each has a page for itself, and one of data */
-	play.how.memory = 2 * 2 * CHUNK;
+	/* Chunks have a quarter. Each has a page for itself, and one of data.
+	 */
+	play.how.memory = 4 * 2 * 2 * CHUNK;
 	play.work[0].until = &play.work[1].begun;
 	play.write[0].until = &play.work[1].ended;
 	play.write[1].until = &play.work[2].begun;

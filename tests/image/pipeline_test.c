@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "memory.h"
 #include "pipeline/pipeline.h"
 #include "store/store.h"
 #include "test.h"
@@ -29,6 +30,10 @@ struct disk {
 	uint64_t fail_work;
 	uint64_t fail_write;
 	uint64_t end_at;
+	/* of the plan */
+	size_t scratch;
+	size_t spare;
+	size_t spare_chunks;
 };
 
 static int
@@ -138,6 +143,9 @@ run(struct disk *disk, const struct image_run *how, unsigned writers,
 		.chunk = CHUNK,
 		.buffer = CHUNK,
 		.own = sizeof(uint64_t),
+		.scratch = disk->scratch,
+		.spare = disk->spare,
+		.spare_chunks = disk->spare_chunks,
 		.writers = writers,
 		.cut = cut,
 		.work = work,
@@ -246,7 +254,7 @@ TEST(writers_are_limited)
 
 TEST(memory_limits_chunks_and_threads)
 {
-	struct image_run how = {.threads = 8, .memory = 4 * 3 * CHUNK};
+	struct image_run how = {.threads = 8, .memory = 4 * 4 * 3 * CHUNK};
 	struct disk disk = {.size = 100 * CHUNK, .step = 100 * CHUNK};
 	struct image_error err;
 	unsigned used;
@@ -261,6 +269,45 @@ TEST(memory_limits_chunks_and_threads)
 	assert_int_equal(used, 1);
 	assert_int_equal(disk.most_in_flight, 1);
 	assert_int_equal(disk.next, disk.size);
+}
+
+TEST(the_parts_of_the_memory_are_the_whole)
+{
+	static const uint64_t limits[] = {
+		8 << 20, 100000007, IMAGE_MEMORY, UINT64_C(1) << 33};
+
+	for (size_t i = 0; i < 4; i++) {
+		struct image_memory m = image_memory(limits[i]);
+		uint64_t sum = m.unpack + m.chunks + m.blocks + m.tables;
+		assert_in_range(limits[i] - sum, 0, 15);
+	}
+	assert_int_equal(image_memory(0).unpack, IMAGE_MEMORY / 2);
+}
+
+TEST(scratch_and_chunks_share_what_is_spare)
+{
+	/* seven pages for chunks, each of which has two */
+	struct image_run how = {.threads = 8, .memory = 4 * 7 * CHUNK};
+	static const struct {
+		size_t scratch;
+		size_t spare;
+		size_t spare_chunks;
+		unsigned threads;
+	} pages[] = {{0, 0, 0, 3}, {2, 0, 0, 1}, {2, 5, 0, 3}, {0, 64, 0, 3},
+		{2, 9, 9, 4}, {2, 64, 1, 4}, {99, 9, 9, 1}};
+
+	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
+		struct disk disk = {.size = 100 * CHUNK,
+			.step = 100 * CHUNK,
+			.scratch = pages[i].scratch * CHUNK,
+			.spare = pages[i].spare * CHUNK,
+			.spare_chunks = pages[i].spare_chunks * CHUNK};
+		struct image_error err;
+		unsigned used;
+		assert_int_equal(run(&disk, &how, 0, &used, &err), 0);
+		assert_int_equal(used, pages[i].threads);
+		assert_in_range(disk.most_in_flight, 1, used);
+	}
 }
 
 TEST(the_error_does_not_depend_on_threads)

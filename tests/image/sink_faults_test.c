@@ -148,7 +148,7 @@ use_sink(struct test_store *store, const struct shape *shape)
 		assert_false(store->closed);
 	}
 	if (rc == 0 && sink->ops->plan)
-		rc = sink->ops->plan(sink, &fake.source, 0, &err);
+		rc = sink->ops->plan(sink, &fake.source, 4096, &err);
 	if (rc == 0)
 		rc = sink->ops->append ? append(sink, &err)
 				       : reserve(sink, shape, &err);

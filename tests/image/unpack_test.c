@@ -15,6 +15,7 @@
 #include <zlib.h>
 #include <zstd.h>
 #include "codec/zero_frame.h"
+#include "memory.h"
 #include "support.h"
 #include "unpack/unpack.h"
 
@@ -235,6 +236,7 @@ struct result {
 struct way {
 	size_t piece;
 	size_t take;
+	/* 0: that of a command without --memory */
 	uint64_t memory;
 	/* 0: never */
 	size_t broken;
@@ -242,7 +244,6 @@ struct way {
 
 /* Little memory: a sanitizer marks each byte of a buffer. */
 static const struct way plain = {.piece = ROOM, .take = ROOM, .memory = 6 * MI};
-/* 128 MiB of memory. */
 static const struct way by_default = {.piece = ROOM, .take = ROOM};
 
 static int
@@ -260,8 +261,9 @@ unpack_by(enum image_packing packing, const struct bytes *bytes,
 	here = pthread_self();
 	result->length = 0;
 	result->err = (struct image_error){0};
-	int rc = image_unpack_open(packing, &given.stream, way->memory, threads,
-		&out, &result->err);
+	uint64_t memory = way->memory ? way->memory : image_memory(0).unpack;
+	int rc = image_unpack_open(
+		packing, &given.stream, memory, threads, &out, &result->err);
 	while (rc == 0 && got) {
 		size_t room = ROOM - result->length;
 		rc = out->ops->read(out, result->data + result->length,
@@ -654,8 +656,8 @@ TEST(a_dictionary_past_the_limit_is_refused)
 	pack_xz_with(&packed, content(1000), 1000, 9);
 	assert_int_equal(
 		unpack(IMAGE_PACKING_XZ, &packed, &way, &result), -E2BIG);
-	EXPECT_TEXT(result, "needs more memory than the limit, 8388608 bytes; "
-			    "--memory");
+	EXPECT_TEXT(result, "needs more memory than its share of --memory, "
+			    "8388608 bytes");
 	assert_int_equal(
 		unpack(IMAGE_PACKING_XZ, &packed, &by_default, &result), 0);
 
@@ -663,8 +665,8 @@ TEST(a_dictionary_past_the_limit_is_refused)
 	pack_zstd_with(&packed, content(1000), 1000, 24);
 	assert_int_equal(
 		unpack(IMAGE_PACKING_ZSTD, &packed, &way, &result), -E2BIG);
-	EXPECT_TEXT(result, "needs a window of 16777216 bytes, and the limit "
-			    "is 8388608; --memory");
+	EXPECT_TEXT(result, "needs a window of 16777216 bytes, and its share "
+			    "of --memory is 8388608");
 	way.memory = 16 * MI;
 	assert_int_equal(unpack(IMAGE_PACKING_ZSTD, &packed, &way, &result), 0);
 
@@ -673,8 +675,8 @@ TEST(a_dictionary_past_the_limit_is_refused)
 	assert_int_equal(
 		unpack(IMAGE_PACKING_ZSTD, &packed, &by_default, &result),
 		-E2BIG);
-	EXPECT_TEXT(result, "needs a window of 268435456 bytes, and the limit "
-			    "is 134217728;");
+	EXPECT_TEXT(result, "needs a window of 268435456 bytes, and its share "
+			    "of --memory is 134217728");
 }
 
 TEST(zstd_frames_that_are_skipped_have_no_content)
@@ -1025,8 +1027,8 @@ count_unpackers(uint64_t memory, unsigned threads)
 TEST(the_memory_limits_the_threads_of_liblzma)
 {
 	pack_members(IMAGE_PACKING_XZ, 10, 200000);
-	assert_int_equal(count_unpackers(0, 1), 0);
-	assert_in_range(count_unpackers(0, 2), 1, 2);
+	assert_int_equal(count_unpackers(image_memory(0).unpack, 1), 0);
+	assert_in_range(count_unpackers(image_memory(0).unpack, 2), 1, 2);
 	/* Enough for a dictionary of 256 KiB, not for a block and its content.
 	 */
 	assert_int_equal(count_unpackers(400000, 2), 0);

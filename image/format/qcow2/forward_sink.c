@@ -15,9 +15,6 @@
 #include "format/formats.h"
 #include "format/qcow2/sink.h"
 
-/* The default for the memory of the runs. */
-#define RUNS_MEMORY ((size_t)64 << 20)
-
 /* Bytes of the tables that are written together. */
 #define WINDOW ((size_t)64 << 10)
 
@@ -130,7 +127,7 @@ list_runs(struct sink *s, struct image_source *source, size_t memory,
 {
 	unsigned bits = s->geometry.cluster_bits;
 	uint64_t mask = (UINT64_C(1) << bits) - 1;
-	size_t most = (memory ? memory : RUNS_MEMORY) / sizeof(struct run);
+	size_t most = memory / sizeof(struct run);
 	struct image_extent extent;
 	int rc = 0;
 

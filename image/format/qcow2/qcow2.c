@@ -13,6 +13,7 @@
 #include "format/qcow2/sink.h"
 #include "format/qcow2/source.h"
 #include "format/source.h"
+#include "memory.h"
 
 /*
  * Opens the other files of an image: its backing file and its external data
@@ -242,9 +243,6 @@ qcow2_info(const struct image_source *source, const struct image_reporter *r)
 
 /* Opens a qcow2 image as a source. */
 
-/* Most bytes of cached slices of L2 tables. */
-#define CACHE_BYTES ((size_t)16 << 20)
-
 static int
 qcow2_unchanged(struct image_source *source, struct image_error *err)
 {
@@ -431,23 +429,14 @@ load_others(struct qcow2_source *q, const struct image_open *how,
 	return rc;
 }
 
-/* Returns the bytes of the slices: a part of what is kept of the file. */
-static size_t
-cache_bytes(const struct image_open *how)
-{
-	uint64_t quarter = how->memory / 4;
-
-	return quarter && quarter < CACHE_BYTES ? (size_t)quarter : CACHE_BYTES;
-}
-
 static int
 qcow2_load(struct qcow2_source *q, const struct image_open *how,
 	const struct qcow2_chain *above, struct image_error *err)
 {
 	struct image_store *store = q->base.store;
+	size_t tables = image_memory(how->memory).tables;
 
-	q->cache = above ? above->source->cache
-			 : image_slices_create(cache_bytes(how));
+	q->cache = above ? above->source->cache : image_slices_create(tables);
 	q->owns_cache = !above;
 	if (!q->cache)
 		return image_no_memory(err);

@@ -15,6 +15,7 @@
 #include "format/named.h"
 #include "format/source.h"
 #include "format/vmdk/vmdk.h"
+#include "memory.h"
 
 /*
  * Names of files in a descriptor whose encoding is not UTF-8: on this machine,
@@ -296,9 +297,6 @@ vmdk_open_extents(struct vmdk_source *v, const struct image_open *how,
 }
 
 /* Opens a VMDK image as a source, and describes it. */
-
-/* Bytes of cached grain tables. */
-#define CACHE_BYTES ((size_t)4 << 20)
 
 /* Shortens a text from the image, so that the message fits into its buffer. */
 #define TEXT "%.100s"
@@ -650,7 +648,8 @@ load(struct vmdk_source *v, const struct image_open *how, bool whole,
 	unsigned char head[IMAGE_HEAD_SIZE];
 	uint64_t reached;
 
-	v->cache = image_slices_create(CACHE_BYTES);
+	/* Grain tables are a quarter of what L2 tables are. */
+	v->cache = image_slices_create(image_memory(how->memory).tables / 4);
 	if (!v->cache)
 		return image_no_memory(err);
 	int rc = image_store_reach(store, 0, sizeof(head), &reached, err);

@@ -52,8 +52,6 @@ struct image_libcurl {
 /* Set when an address is opened; constant after that. */
 extern struct image_libcurl libcurl;
 
-/* Most bytes in blocks, if image_open.memory allows them. */
-#define HTTP_MEMORY ((uint64_t)48 << 20)
 /* Requests under way. */
 #define HTTP_TRANSFERS 6
 /* Failures of one request, one after another, without a block in between. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "loaded.h"
+#include "memory.h"
 #include "store/address.h"
 #include "store/http/http.h"
 #include "thread.h"
@@ -42,15 +43,6 @@ http_wake_up(struct image_blocks *blocks)
 	http_wake((struct http *)blocks);
 }
 
-/* Returns the bytes of all blocks: one request takes half of them at most. */
-static uint64_t
-memory_of(const struct image_store_how *how)
-{
-	if (!how->memory || how->memory > HTTP_MEMORY)
-		return HTTP_MEMORY;
-	return how->memory < 2 * BLOCKS_LONG ? 2 * BLOCKS_LONG : how->memory;
-}
-
 static struct http *
 allocate(const char *address, const struct image_store_how *how)
 {
@@ -58,10 +50,14 @@ allocate(const char *address, const struct image_store_how *how)
 		http_request, http_wake_up, http_close};
 	const struct image_request *request = how->request;
 	struct http *http = calloc(1, sizeof(*http));
+	uint64_t memory = image_memory(how->memory).blocks;
 
 	if (!http)
 		return NULL;
-	if (blocks_create(&http->blocks, memory_of(how)) < 0) {
+	/* One request takes half of the blocks at most. */
+	if (memory < 2 * BLOCKS_LONG)
+		memory = 2 * BLOCKS_LONG;
+	if (blocks_create(&http->blocks, memory) < 0) {
 		blocks_destroy(&http->blocks);
 		return NULL;
 	}
