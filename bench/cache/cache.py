@@ -58,6 +58,10 @@ def arguments():
     parser.add_argument('--root', type=Path, help=argparse.SUPPRESS)
     parser.add_argument('--opcache', default='on,off',
                         help='calls: on, off or both (on,off)')
+    parser.add_argument('--keys', choices=hits.ORDERS, default='zipf-0.9',
+                        help='hits: the order of the keys (zipf-0.9)')
+    parser.add_argument('--request', type=int, default=1000, metavar='KEYS',
+                        help='hits: keys that a request fetches (1000)')
     parser.add_argument('--only', default='',
                         help='cases whose name has this')
     parser.add_argument('--rounds', type=int, default=15,
@@ -102,11 +106,11 @@ def measure(args, kit):
         results.update(found)
         troubles += trouble
     if 'hits' in parts:
-        rates, trouble = hits.measure(kit, skipped, args.only, 'texts')
+        rates, trouble = hits.measure(kit, args, skipped, 'texts')
         troubles += trouble
-        arrays, trouble = hits.measure(kit, skipped, args.only, 'arrays')
+        arrays, trouble = hits.measure(kit, args, skipped, 'arrays')
         troubles += trouble
-        parts_of_arrays, trouble = hits.measure_parts(kit, skipped, args.only)
+        parts_of_arrays, trouble = hits.measure_parts(kit, args, skipped)
         troubles += trouble
     if 'bytes' in parts:
         sizes, trouble = memory.measure(kit, skipped, args.only)
@@ -127,7 +131,11 @@ def measure(args, kit):
             'command': './dev bench cache' + (
                 '' if args.parts == ','.join(PARTS)
                 else f' --parts {args.parts}') + (
-                    '' if args.root else ' --rivals debian12'),
+                    '' if args.keys == 'zipf-0.9'
+                    else f' --keys {args.keys}') + (
+                        '' if args.request == 1000
+                        else f' --request {args.request}') + (
+                            '' if args.root else ' --rivals debian12'),
             'rivals': rivals.about(args.root),
             'versions': kit.versions(),
             'rounds': args.rounds, 'noisy': args.noisy,

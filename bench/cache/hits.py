@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Hit rates with a part of the memory that all values need.
 
-Keys come by Zipf's law. A key that is not found is stored. The first half of the
-stream warms up.
+Keys come by Zipf's law, each as often as any other, or every second one in turn. A
+key that is not found is stored. The first half of the stream warms up.
 
 Values are strings, or arrays of 2 to 41 rows of 5 fields. Each cache has as many
 bytes as half of all values have, with its own data inside; the ideal LRU has as many
@@ -26,8 +26,9 @@ STREAMS = {
                8000, 80000),
 }
 PARTS = (8, 4, 1)  # of the bytes of all arrays, besides 2
-REQUEST = 1000   # keys of a request
-SKEW = 0.9       # frequency of the n-th key: n ** -SKEW
+# zipf-S: the frequency of the n-th key is n ** -S; uniform; scan: half of the keys
+# come in turn, the others by zipf-0.9.
+ORDERS = ('zipf-0.6', 'zipf-0.9', 'zipf-1.1', 'uniform', 'scan')
 
 
 def text_size(number):
@@ -35,15 +36,21 @@ def text_size(number):
     return 200 + number * 7919 % 1800
 
 
-def zipf(keys, length):
+def stream_of(order, keys, length):
     """The stream: numbers of keys. The same in each run."""
     generator = random.Random(1)
+    if order == 'uniform':
+        return [generator.randrange(keys) for _ in range(length)]
+    skew = float('0.9' if order == 'scan' else order.split('-')[1])
     numbers = list(range(keys))
     generator.shuffle(numbers)
     sums = list(itertools.accumulate(
-        (rank + 1) ** -SKEW for rank in range(keys)))
-    return [numbers[bisect.bisect(sums, generator.random() * sums[-1])]
-            for _ in range(length)]
+        (rank + 1) ** -skew for rank in range(keys)))
+    stream = [numbers[bisect.bisect(sums, generator.random() * sums[-1])]
+              for _ in range(length)]
+    if order == 'scan':
+        stream[::2] = [at % keys for at in range(len(stream[::2]))]
+    return stream
 
 
 def ideal(stream, sizes, limit):
@@ -61,15 +68,15 @@ def ideal(stream, sizes, limit):
     return hits
 
 
-def of_subject(kit, subject, values, length, megabytes):
+def of_subject(kit, subject, values, length, megabytes, request):
     """Hits in the second half, and stores that were refused in all."""
     program = Program(kit, subject, megabytes=megabytes)
     hits = refused = 0
     try:
-        for begin in range(0, length, REQUEST):
+        for begin in range(0, length, request):
             found = program.ask({
                 'do': 'stream', 'stream': str(kit.work / 'stream'),
-                'values': values, 'from': str(begin), 'count': str(REQUEST)})
+                'values': values, 'from': str(begin), 'count': str(request)})
             hits += found['hits'] if begin >= length // 2 else 0
             refused += found['refused']
     finally:
@@ -88,14 +95,14 @@ def sizes_of(kit, values, keys):
         program.end()
 
 
-def measure(kit, skipped, only, values, part=2):
+def measure(kit, args, skipped, values, part=2):
     """(subject -> {rate, refused}, troubles) with 1/part of the bytes."""
     case = {'texts': 'hit rate', 'arrays': 'hit rate, arrays'}[values]
-    if only not in case:
+    if args.only not in case:
         return {}, []
     print(f'\r{case}'.ljust(60), end='', file=sys.stderr)
     subjects, keys, length = STREAMS[values]
-    stream = zipf(keys, length)
+    stream = stream_of(args.keys, keys, length)
     (kit.work / 'stream').write_bytes(struct.pack(f'<{length}I', *stream))
     sizes = sizes_of(kit, values, keys)
     megabytes = sum(sizes) // part >> 20
@@ -106,7 +113,8 @@ def measure(kit, skipped, only, values, part=2):
         if subject in skipped:
             continue
         try:
-            hits, refused = of_subject(kit, subject, values, length, megabytes)
+            hits, refused = of_subject(kit, subject, values, length, megabytes,
+                                       args.request)
             results[subject] = {'rate': round(hits / measured, 4),
                                 'refused': refused}
         except Trouble as trouble:
@@ -115,11 +123,11 @@ def measure(kit, skipped, only, values, part=2):
     return results, troubles
 
 
-def measure_parts(kit, skipped, only):
+def measure_parts(kit, args, skipped):
     """(part -> subject -> {rate, refused}, troubles) of arrays."""
     found, troubles = {}, []
     for part in PARTS:
-        found[f'1/{part}'], trouble = measure(kit, skipped, only, 'arrays',
+        found[f'1/{part}'], trouble = measure(kit, args, skipped, 'arrays',
                                               part)
         troubles += trouble
     return found, troubles
