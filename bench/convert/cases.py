@@ -24,9 +24,9 @@ DIRECT_WAYS = (DIRECT, ('-t', 'none', '-W', '-m', '4'),
 COMPARE_WAYS = ((), ('-T', 'none'))
 NBDCOPY_WAYS = (('--flush',), ('--flush', '--request-size=1048576'),
                 ('--flush', '--threads=2', '--requests=64'))
-# The version of the rivals' libzstd, and a folder that has it alone, if it is
-# another one than hone's: convert.py sets it.
-zstd_of_rivals = None
+# Of the rivals' libraries: name -> version, and a folder that has it alone.
+# convert.py fills it in.
+of_rivals = {}
 CODEC = Path(__file__).resolve().parent / 'codec.py'
 READS = CODEC.with_name('reads.py')
 
@@ -184,6 +184,16 @@ def checked(program, hone, source, output, options):
     return [program, 'compare', '-q', *formats, source, output]
 
 
+def with_theirs(tool, library):
+    """hone once more, with the library that the rivals have."""
+    if library not in of_rivals:
+        return []
+    version, place = of_rivals[library]
+    return [Tool(f'{tool.name} with {library} {version}',
+                 ['env', f'LD_LIBRARY_PATH={place}', *tool.command],
+                 tool.outputs, check=tool.check)]
+
+
 def all_cases(hone, made, folder):
     """Every case; images are made when a case is prepared."""
     out = {name: folder / f'out.{name}' for name in 'abcdefgh'}
@@ -193,15 +203,6 @@ def all_cases(hone, made, folder):
                                     out[slot]], [out[slot]],
                     check=checked(hone if name else 'qemu-img', hone, source,
                                   out[slot], options))
-
-    def with_their_zstd(tool):
-        """hone once more, with the libzstd that qemu-img has."""
-        if not zstd_of_rivals:
-            return []
-        number, place = zstd_of_rivals
-        return [Tool(f'{tool.name} with libzstd {number}',
-                     ['env', f'LD_LIBRARY_PATH={place}', *tool.command],
-                     tool.outputs, check=tool.check)]
 
     def qemu(name, slot, source, *options, ways=WAYS + IN_ORDER):
         if '-c' in options:
@@ -237,7 +238,7 @@ def all_cases(hone, made, folder):
         zstd = ('-o', 'compression_type=zstd', '-O', 'qcow2')
         mine = ours('', 'a', source, '-c', *zstd)
         return [
-            mine, *with_their_zstd(mine),
+            mine, *with_theirs(mine, 'libzstd'),
             qemu('', 'b', source, '-c', '-f', 'raw', *zstd),
             alone('zstd', 'compress', 3, 'large.img'),
         ], [Faster('hone', 1.6),
@@ -252,7 +253,7 @@ def all_cases(hone, made, folder):
                 tools.append(alone(name.split('.')[0], 'decompress', level,
                                    'middle.img'))
             if name == 'zstd.qcow2':
-                tools += with_their_zstd(mine)
+                tools += with_theirs(mine, 'libzstd')
             return tools, [Faster('hone', ratio)]
         return make
 
@@ -260,7 +261,7 @@ def all_cases(hone, made, folder):
         source = made.get('zlib.qcow2')
         zstd = ('-c', '-o', 'compression_type=zstd', '-O', 'qcow2')
         mine = ours('', 'a', source, *zstd)
-        return [mine, *with_their_zstd(mine),
+        return [mine, *with_theirs(mine, 'libzstd'),
                 qemu('', 'b', source, '-f', 'qcow2', *zstd),
                 alone('zlib', 'recompress', 6, 'middle.img'),
                 ], [Faster('hone', 2.2)]

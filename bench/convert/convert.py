@@ -229,9 +229,11 @@ def main():
         wrapped = args.dir / 'programs'
         rivals.wrap(args.root.resolve(), wrapped)
         os.environ['PATH'] = f'{wrapped.resolve()}:{os.environ["PATH"]}'
-        folder = args.dir.resolve() / 'libraries'
-        name = rivals.find_library(args.root.resolve(), 'libzstd.so.1', folder)
-        cases.zstd_of_rivals = name.split('.so.')[1], folder
+        for library in 'libzstd.so.1', 'liblzma.so.5':
+            name = library.split('.')[0]
+            folder = args.dir.resolve() / name
+            cases.of_rivals[name] = rivals.find_library(
+                args.root.resolve(), library, folder).split('.so.')[1], folder
     result = {'machine': report.machine(), 'scale': args.scale,
               'large': images.LARGE, 'rivals': rivals.about(args.root),
               'rows': [], 'targets': []}

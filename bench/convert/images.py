@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The images that the benchmark of conversions reads, made on this machine."""
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -87,6 +88,37 @@ def compressed(path, source, codec):
     return path
 
 
+def containerdisk(folder, disk):
+    """An image of OCI with one layer, which has the disk, as skopeo's dir: has
+    it."""
+    folder.mkdir()
+    layer = folder / 'layer'
+    with tarfile.open(layer, 'w', format=tarfile.USTAR_FORMAT) as archive:
+        archive.add(disk, f'disk/{disk.name}')
+    run('pigz', '-1', layer)
+
+    def part(path, kind):
+        with open(path, 'rb') as file:
+            digest = hashlib.file_digest(file, 'sha256').hexdigest()
+        path.rename(folder / digest)
+        return {'mediaType': f'application/vnd.oci.image.{kind}',
+                'digest': f'sha256:{digest}',
+                'size': (folder / digest).stat().st_size}
+
+    packed = part(folder / 'layer.gz', 'layer.v1.tar+gzip')
+    config = folder / 'config'
+    # No tool here checks the digest of the unpacked layer.
+    config.write_text(json.dumps({
+        'architecture': 'amd64', 'os': 'linux',
+        'rootfs': {'type': 'layers', 'diff_ids': [packed['digest']]}}))
+    (folder / 'manifest.json').write_text(json.dumps({
+        'schemaVersion': 2,
+        'mediaType': 'application/vnd.oci.image.manifest.v1+json',
+        'config': part(config, 'config.v1+json'), 'layers': [packed]}))
+    (folder / 'version').write_text('Directory Transport Version: 1.1\n')
+    return folder
+
+
 class Images:
     """Makes each image once; a scale of 1 is what the targets are for."""
 
@@ -119,6 +151,13 @@ class Images:
     def make_small(self, path):
         """8 GiB with 0.5 GiB of files."""
         ext4(path, self.bytes(8 * GIB), self.bytes(GIB // 2))
+
+    def make_dense(self, path):
+        """0.5 GiB of files one after another, without holes."""
+        tree = path.with_suffix('.tree')
+        gather(tree, self.bytes(GIB // 2))
+        run('tar', '-cf', path, '-C', tree, '.')
+        shutil.rmtree(tree)
 
     def make_zeros(self, path):
         zeros(path, self.bytes(6 * GIB))

@@ -5,7 +5,8 @@ import hashlib
 import subprocess
 
 from cases import (BUFFERED, IN_ORDER, NBDCOPY_WAYS, QEMU, WAYS, Case, Faster,
-                   Most, Part, Tool)
+                   Most, Part, Tool, with_theirs)
+from images import containerdisk
 from servers import Servers
 
 # Of the line to the server: 20 ms there and back, and 1 Gbit/s.
@@ -140,21 +141,25 @@ def all_cases(hone, made, folder):
     def from_xz():
         source = packed(folder / 'disk.raw.xz', 'xz', '-T0', '-3',
                         '--block-size=8MiB', '-c', made.get('small.img'))
+        mine = Tool('hone', [hone, 'convert', '-q', '-O', 'qcow2', source,
+                             out['a']], [out['a']])
+        alike = with_theirs(mine, 'liblzma')
         return [
-            Tool('hone', [hone, 'convert', '-q', '-O', 'qcow2', source,
-                          out['a']], [out['a']]),
+            mine, *alike,
             shell('xz, then qemu-img',
                   'xz -T0 -dc "$0" >"$1"; exec qemu-img convert -f raw '
                   '-O qcow2 -t writeback -W -m 16 "$1" "$2"',
                   source, out['b'], out['c'], outputs=[out['b'], out['c']])], [
-            Faster('hone', 1.1), MEMORY]
+            *(Faster(tool.name, 1.1) for tool in (mine, *alike)), MEMORY]
 
     def from_zstd():
         source = packed(folder / 'disk.raw.zst', 'zstd', '-q', '-T0', '-c',
                         made.get('small.img'))
         return [
-            Tool('hone', [hone, 'convert', '-q', '-c', '-O', 'qcow2', source,
-                          out['a']], [out['a']]),
+            *(Tool(f'hone{more}', [hone, 'convert', '-q', '-c', *more.split(),
+                                   '-O', 'qcow2', source, out[slot]],
+                   [out[slot]])
+              for slot, more in (('a', ''), ('d', ' --fast'))),
             shell('zstd, then qemu-img',
                   'zstd -q -dc "$0" >"$1"; exec qemu-img convert -c -f raw '
                   '-O qcow2 -t writeback -W -m 16 "$1" "$2"',
@@ -176,9 +181,9 @@ def all_cases(hone, made, folder):
             Times('hone', 'pigz and dd', 2.3),
             Times('hone', 'gzip and dd', 3.5), MEMORY]
 
-    def to_packed(kind, packer, ratio):
+    def to_packed(name, kind, packer, ratio):
         def tools():
-            source = made.get('small.img')
+            source = made.get(name)
             return [
                 Tool('hone', [hone, 'convert', '-q', '-f', 'raw', '--pack', kind,
                               source, out['a']], [out['a']]),
@@ -187,16 +192,59 @@ def all_cases(hone, made, folder):
                 Times('hone', packer, ratio), MEMORY]
         return tools
 
-    def from_own():
+    def qcow2_to_packed():
+        source = made.get('zlib.qcow2')
+        return [
+            Tool('hone', [hone, 'convert', '-q', '--pack', 'zst', source,
+                          out['a']], [out['a']]),
+            shell('qemu-img, then zstd',
+                  'qemu-img convert -f qcow2 -O raw -t writeback -W -m 16 '
+                  '"$0" "$1"; zstd -q -T0 -3 -c "$1" >"$2"; sync "$2"', source,
+                  out['b'], out['c'], outputs=[out['b'], out['c']])], [
+            Faster('hone', 3), MEMORY]
+
+    def own():
         source = folder / 'own.img.zst'
         subprocess.run([hone, 'convert', '-q', '--force', '-f', 'raw',
                         made.get('small.img'), source], check=True)
+        return source
+
+    def from_own():
+        source = own()
         return [
             Tool('hone', [hone, 'convert', '-q', '-O', 'raw', source, out['a']],
                  [out['a']]),
             shell('zstd', 'zstd -q -d -f --sparse "$0" -o "$1"; sync "$1"',
                   source, out['b'], outputs=[out['b']])], [
             Times('hone', 'zstd', 1.2), MEMORY]
+
+    def own_to_stdout():
+        source = own()
+        return [
+            shell('hone', '"$0" convert -q -O raw "$1" - | cat >/dev/null',
+                  hone, source),
+            shell('zstd', 'zstd -q -dc "$0" | cat >/dev/null', source)], [
+            Times('hone', 'zstd', 1.4)]
+
+    def registry():
+        image = containerdisk(folder / 'image', made.get('zlib.qcow2'))
+        port = servers.registry()
+        place = f'127.0.0.1:{port}/disk:latest'
+        subprocess.run(['skopeo', '--insecure-policy', 'copy', '--quiet',
+                        '--dest-tls-verify=false', f'dir:{image}',
+                        f'docker://{place}'], check=True)
+        place = f'127.0.0.1:{servers.line(port, DELAY, RATE)}/disk:latest'
+        return [
+            Tool('hone', [hone, 'convert', '-q', '--plain-http', '-O', 'raw',
+                          f'oci://{place}', out['a']], [out['a']]),
+            shell('skopeo, tar, then qemu-img',
+                  'rm -rf "$1"; skopeo --insecure-policy copy --quiet '
+                  '--src-tls-verify=false "docker://$0" "dir:$1"; '
+                  'tar -xOf "$(find "$1" -size +1M)" --wildcards "disk/?*" '
+                  '>"$2"; qemu-img convert -f qcow2 -O raw -t writeback -W '
+                  '-m 16 "$2" "$3"; rm -r "$1"', place, folder / 'pulled',
+                  out['b'], out['c'], outputs=[out['b'], out['c']])], [
+            Faster('hone', 2), MEMORY]
 
     def to_stdout():
         source = made.get('zlib.qcow2')
@@ -239,10 +287,18 @@ def all_cases(hone, made, folder):
         Case('raw.xz to qcow2', from_xz, need=(qemu, 'xz')),
         Case('raw.zst to qcow2, zlib', from_zstd, need=(qemu, 'zstd')),
         Case('raw.gz to raw', from_gzip, need=('pigz', 'gzip')),
-        Case('raw to raw.zst', to_packed('zst', 'zstd -T0 -3', 3),
-             need=('zstd',)),
-        Case('raw to raw.gz', to_packed('gz', 'pigz', 8), need=('pigz',)),
+        Case('registry to raw, 20 ms, 1 Gbit/s', registry,
+             need=(qemu, 'docker-registry', 'skopeo', 'tar')),
+        *(Case(f'{what} to raw.{kind}', to_packed(name, kind, packer, ratio),
+               need=packer.split()[:1])
+          for kind, packer, what, name, ratio in (
+              ('zst', 'zstd -T0 -3', 'raw', 'small.img', 3),
+              ('gz', 'pigz', 'raw', 'small.img', 8),
+              ('zst', 'zstd -T0 -3', 'raw without holes', 'dense.img', 1),
+              ('gz', 'pigz', 'raw without holes', 'dense.img', 2))),
+        Case('qcow2 zlib to raw.zst', qcow2_to_packed, need=(qemu, 'zstd')),
         Case('raw.zst of hone to raw', from_own, need=('zstd',)),
+        Case('raw.zst of hone to stdout', own_to_stdout, need=('zstd',)),
         Case('qcow2 zlib to stdout', to_stdout),
         Case('digest of 16 GiB with 1 GiB of data', digest, need=('openssl',)),
         Case('qcow2 zlib to raw, --expect', expected, need=('openssl',)),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Servers of images on this machine, and a slow line to them."""
 import contextlib
+import json
 import shutil
 import socket
 import subprocess
@@ -76,6 +77,18 @@ class Servers:
         (folder / 'conf').write_text(
             NGINX.format(folder=folder, port=port, root=root))
         self.start(['nginx', '-c', folder / 'conf', '-e', folder / 'nginx.error'],
+                   lambda: socket.create_connection(('127.0.0.1', port)))
+        return port
+
+    def registry(self):
+        """An empty registry of OCI images; returns the port."""
+        port = free_port()
+        config = self.folder / 'registry.yml'
+        config.write_text(json.dumps({
+            'version': '0.1', 'http': {'addr': f'127.0.0.1:{port}'},
+            'storage': {'filesystem': {
+                'rootdirectory': str(self.folder / 'registry')}}}))
+        self.start(['docker-registry', 'serve', config],
                    lambda: socket.create_connection(('127.0.0.1', port)))
         return port
 

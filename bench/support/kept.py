@@ -50,7 +50,13 @@ class Run:
         self.command = command(report["command"])
         # Subject -> {"rate": 0 to 1}; of the part cache alone.
         self.hits = report.get("hits", {})
-        self.array_hits = report.get("array_hits", {})
+        # Part of the bytes -> the same, of arrays.
+        self.array_hits = arrays(report)
+        # Of the same or a later date: (path, report), or None.
+        self.hits_apart = apart(part, machine, self.about["date"])
+        if self.hits_apart:
+            self.hits = self.hits_apart[1]["hits"] or self.hits
+            self.array_hits = arrays(self.hits_apart[1])
         # Case -> subject -> instructions; of the part cache alone, too.
         self.instructions = report.get("instructions", {})
         # As the run found them; a part has none if its run is an early one.
@@ -78,6 +84,24 @@ class Run:
         found = [self.compare(case, *sides) for case in self.cases
                  for sides in cases.comparisons(self.part, case)]
         return sorted((r for r in found if r), key=lambda r: r.ratio)
+
+
+def arrays(report):
+    """Part of the bytes -> subject -> {"rate": 0 to 1}."""
+    parts = dict(report.get("array_parts", {}))
+    if report.get("array_hits"):
+        parts["1/2"] = report["array_hits"]
+    # The smallest part first.
+    return dict(sorted(parts.items(), key=lambda item: -int(item[0][2:])))
+
+
+def apart(part, machine, date):
+    """Hit rates of a run of their own: PART-hits-MACHINE-DATE.json."""
+    for path in sorted(RESULTS.glob(f"{part}-hits-{machine}-*.json")):
+        report = json.loads(path.read_text())
+        if report["machine"]["date"] >= date:
+            return path, report
+    return None
 
 
 def php_cases(report):

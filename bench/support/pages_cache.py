@@ -7,17 +7,15 @@ import targets_cache
 
 NAMES = {"hone": "hone", "apcu-php": "APCu", "apcu-ttl": "APCu, apc.ttl=1",
          "yac": "yac", "ideal LRU": "ideal LRU"}
-ARRAY_NAMES = {"hone": "hone", "apcu-php": "APCu",
-               "apcu-igbinary": "APCu, igbinary", "ideal LRU": "ideal LRU"}
+ARRAY_NAMES = {"hone": "hone", "hone-warm": "`hone.cache_cold = off`",
+               "apcu-php": "APCu", "apcu-igbinary": "APCu, igbinary",
+               "ideal LRU": "ideal LRU"}
 
 
-def table(markdown, rates, names):
-    """A table of hit rates: machine -> subject -> {rate}."""
-    body = [[kept.MACHINES[machine].name,
-             *(f"{of[subject]['rate'] * 100:.1f} %" if subject in of else "–"
-               for subject in names)]
-            for machine, of in rates.items() if of]
-    return markdown(["machine", *names.values()], body) if body else ""
+def rates(of, names):
+    """The cells of a row: subject -> {rate}."""
+    return [f"{of[subject]['rate'] * 100:.1f} %" if subject in of else "–"
+            for subject in names]
 
 RIVALS = ("apcu-igbinary", "apcu-php")
 VALUES = (*targets_cache.OBJECTS,
@@ -123,20 +121,31 @@ def versions(run):
 
 def hits(markdown, runs):
     """Tables in a list; an empty list if no run has hit rates."""
-    texts = table(markdown, {m: run.hits for m, run in runs.items()}, NAMES)
-    arrays = table(markdown, {m: run.array_hits for m, run in runs.items()},
-                   ARRAY_NAMES)
+    name = {machine: kept.MACHINES[machine].name for machine in runs}
+    texts = [[name[machine], *rates(run.hits, NAMES)]
+             for machine, run in runs.items() if run.hits]
+    arrays = [[name[machine], part, *rates(of, ARRAY_NAMES)]
+              for machine, run in runs.items()
+              for part, of in run.array_hits.items()]
+    of_runs = "".join(
+        f"- {name[machine]}: `{run.hits_apart[1]['command']}`, "
+        f"{run.hits_apart[1]['machine']['date']}, commit "
+        f"{run.hits_apart[1]['machine']['commit']} "
+        f"([run](../bench/results/{run.hits_apart[0].name}))\n\n"
+        for machine, run in runs.items() if run.hits_apart)
     found = []
     if texts:
         found.append("### Hits with half of the memory that all values need"
                      "\n\n40,000 keys, Zipf's law with exponent 0.9, values of"
                      " 200 to 1,999 B. The ideal LRU\nhas no overhead.\n\n"
-                     f"{texts}\n")
+                     f"{markdown(['machine', *NAMES.values()], texts)}\n")
     if arrays:
-        found.append("### The same with arrays\n\n8,000 keys, values of 2 to "
-                     "41 rows of 5 fields. Each cache has half of the bytes "
-                     "that\n`serialize()` writes of all values.\n\n"
-                     f"{arrays}\n")
+        header = ["machine", "bytes", *ARRAY_NAMES.values()]
+        found.append(f"### The same with arrays\n\n{of_runs}8,000 keys, values "
+                     "of 2 to 41 rows of 5 fields. Each cache has this part of "
+                     "the bytes that\n`serialize()` writes of all values. The "
+                     "ideal LRU keeps what `serialize()` writes.\n\n"
+                     f"{markdown(header, arrays)}\n")
     return found
 
 

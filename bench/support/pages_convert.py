@@ -20,10 +20,10 @@ NOTES = {"convert-zen3-2026-11-22.json":
          "fixed VHD before it wrote its file. The other rows are\nof a second "
          "run.\n",
          "reach-emerald-rapids-2026-11-29.json":
-         "hone has liblzma 5.4.1 of Debian 12, and `xz` has 5.8.4, whose "
-         "decoder takes 0.6 of the CPU\ntime: [reasons](design/image.md). "
-         "Cases that say \"measured again\" are of an earlier run of\nthe "
-         "same day.\n"}
+         "hone has liblzma 5.4.1 of Debian 12, and `xz` has 5.8.4: so hone has "
+         "a second row with that\nversion. `skopeo` and `docker-registry` are "
+         "those of Debian 12. Cases that say \"measured again\"\nare of "
+         "another run of the same day.\n"}
 ONE_CORE = ("Rows of `qemu-img` *without `-W`* are not its best time: it "
             "compresses on one core then.\nThey have no ratio.\n")
 # What the page says of a case with fewer than three rounds.
@@ -292,7 +292,7 @@ def summary(case, rows):
         shown.add("hone --cache drop")
     for mine in rows:
         if (mine["tool"] not in shown and
-                not mine["tool"].startswith("hone with libzstd")):
+                not mine["tool"].startswith("hone with lib")):
             continue
         wall, level = mine["wall"], mine["tool"].removeprefix("hone")
         alone = [f"{row['wall'] / wall:.2f}, {row['tool'].split(' ')[0]}"

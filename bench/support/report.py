@@ -150,8 +150,8 @@ def holds_dict(value):
 
 
 def encode(value, indent=""):
-    """JSON with a line for each subject, target and row: what holds no
-    further dict stands on one line."""
+    """JSON with a line for each subject, target and row: members of a list,
+    and what holds no further dict, stand on one line."""
     if not isinstance(value, (dict, list)) or not holds_dict(value):
         return json.dumps(value)
     inner = indent + " "
@@ -160,7 +160,7 @@ def encode(value, indent=""):
                    for name, member in value.items()]
         begin, end = "{}"
     else:
-        members = [encode(member, inner) for member in value]
+        members = [json.dumps(member) for member in value]
         begin, end = "[]"
     body = ",\n".join(inner + member for member in members)
     return f"{begin}\n{body}\n{indent}{end}"
