@@ -30,8 +30,8 @@ all_stages='php-more php-server php-zts php83 php84 php85 php86
 # Each stage but "build" belongs to a group. No group needs another, and the stages of
 # a group run one after the other. The longest groups of one process begin first; those
 # that use all CPUs come last.
-test_groups='test_cli test_cli_remote test_image test_asan test_php test_consumers
-    test_cli_faults test_tsan test_neon test_gcc'
+test_groups='test_cli test_image test_asan test_php test_consumers test_cli_faults
+    test_tsan test_neon test_gcc test_cli_remote'
 all_groups='test_sanitizers test_php_chroots test_php test_cli test_php_zts
     test_cli_faults test_neon test_mutants test_image test_docs test_release
     test_cli_remote test_bare test_bench test_consumers test_gcc'
@@ -452,6 +452,13 @@ side_by_side() {
     # shellcheck disable=SC2034 # for stage
     [ "$count" -eq 1 ] || several=$count
     workers=
+    # Tests with servers use a third of a CPU: in ./dev test, they have a worker more.
+    case ${all:-}:" $* " in
+    :*' test_cli_remote '*)
+        work test_cli_remote &
+        workers=$!
+        ;;
+    esac
     while [ "$count" -gt 0 ]; do
         work "$@" &
         workers="$workers $!"
