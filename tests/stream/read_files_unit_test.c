@@ -20,8 +20,6 @@ everything_is_as_one_by_one(unsigned flags)
 		assert_int_equal(read_all(&batch), 0);
 		assert_all_seen_once(&batch);
 		assert_int_equal(open_descriptors(), before);
-		assert_int_equal(leave_directory(NULL), 0);
-		assert_int_equal(enter_directory(NULL), 0);
 		if (flags & HONE_BATCH_URING)
 			assert_true(batch.used.uring >= PATHS / 2);
 		else if (flags & HONE_BATCH_PLAIN)
@@ -62,8 +60,6 @@ DIRECTORY_TEST(limits_and_flags_hold_for_each)
 				HONE_READ_NOFOLLOW | HONE_READ_NOATIME;
 			assert_int_equal(read_all(&batch), 0);
 			assert_all_seen_once(&batch);
-			assert_int_equal(leave_directory(NULL), 0);
-			assert_int_equal(enter_directory(NULL), 0);
 		}
 	}
 }
@@ -123,8 +119,6 @@ DIRECTORY_TEST(a_stop_is_the_last_call)
 				batch.used.uring + batch.used.plain, after);
 			assert_int_equal(record.live, 0);
 			assert_int_equal(open_descriptors(), before);
-			assert_int_equal(leave_directory(NULL), 0);
-			assert_int_equal(enter_directory(NULL), 0);
 		}
 	}
 }
