@@ -168,10 +168,11 @@ audit_aloud(struct php_hone_member *member)
 static uint64_t
 next_word(uint64_t *state)
 {
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
+	uint64_t x = *state;
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return *state = x;
 }
 
 static uint64_t
