@@ -206,26 +206,26 @@ TEST(what_goes_in_comes_out_at_every_level)
 	image_scratch_destroy(&scratch);
 }
 
+#define LENGTH ((size_t)16384)
+
 TEST(bytes_after_the_stream_are_ignored)
 {
 	struct image_scratch scratch = {0};
 
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
-		codec_fill(from, 65536, WORDS);
-		size_t stored = codec_pack(c, &scratch, 65536);
+		codec_fill(from, LENGTH, WORDS);
+		size_t stored = codec_pack(c, &scratch, LENGTH);
 		for (size_t after = 0; after < 600; after++)
 			packed[stored + after] =
 				(unsigned char)support_below(&codec_seed, 256);
 		for (size_t after = 0; after < 600; after += 13)
 			MUST(image_decompress(c->id, &scratch, packed,
-				     stored + after, to, 65536) == 0,
+				     stored + after, to, LENGTH) == 0,
 				c);
-		MUST(memcmp(from, to, 65536) == 0, c);
+		MUST(memcmp(from, to, LENGTH) == 0, c);
 	}
 	image_scratch_destroy(&scratch);
 }
-
-#define LENGTH ((size_t)16384)
 
 /* Another length than that of the content is refused, as is a cut stream. */
 TEST(only_exactly_the_length_is_accepted)

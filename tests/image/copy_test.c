@@ -331,7 +331,7 @@ TEST(what_lies_right_is_shared)
 
 FIXTURE(make_file)
 {
-	sink.file = malloc(FAKE_FILE_BYTES);
+	sink.file = calloc(1, FAKE_FILE_BYTES);
 	return sink.file ? 0 : -1;
 }
 

@@ -87,6 +87,8 @@ fake_sink_init(struct fake_sink *sink, struct fake *source)
 {
 	static char name[] = "sink";
 	unsigned char *file = sink->file;
+	/* A sink that fills has a file of other bytes from its test. */
+	size_t used = sink->sink.fill ? FAKE_FILE_BYTES : sink->next_host;
 
 	*sink = (struct fake_sink){
 		.sink = {.ops = &sink_ops,
@@ -100,5 +102,5 @@ fake_sink_init(struct fake_sink *sink, struct fake *source)
 		.next_host = 4096,
 	};
 	source->source.data = &sink->source_data;
-	memset(file, 0, FAKE_FILE_BYTES);
+	memset(file, 0, used);
 }

@@ -15,7 +15,7 @@ struct fake_sink {
 	struct image_store store;
 	struct image_store source_data;
 	const struct fake *fake;
-	/* FAKE_FILE_BYTES, of the test */
+	/* FAKE_FILE_BYTES, of the test: zeros */
 	unsigned char *file;
 	/* a place has at most as many bytes; 0: any number */
 	uint64_t most;

@@ -79,18 +79,20 @@ write_later(struct play *p, uint64_t host, const void *bytes, size_t length)
 	/* freed by write_one(), which the analyzer does not see */
 } /* NOLINT(clang-analyzer-unix.Malloc) */
 
-/* Bytes of which some can be compressed. */
+/* Bytes of which some can be compressed: each of 8 random ones becomes one of
+ * `values`. */
 static void
 make_bytes(struct play *p, size_t length)
 {
+	const uint64_t even = UINT64_C(0x00ff00ff00ff00ff);
 	uint64_t values = 2 + support_below(&p->random, 255);
-	uint64_t random = 0;
 
-	for (size_t i = 0; i < length; i++) {
-		if (i % 8 == 0)
-			random = support_random(&p->random);
-		p->bytes[i] = (unsigned char)((random & 0xff) * values >> 8);
-		random >>= 8;
+	for (size_t i = 0; i < length; i += 8) {
+		uint64_t random = support_random(&p->random);
+		uint64_t word =
+			htole64(((random & even) * values >> 8 & even) |
+				((random >> 8 & even) * values & ~even));
+		memcpy(p->bytes + i, &word, length - i < 8 ? length - i : 8);
 	}
 }
 

@@ -37,6 +37,7 @@ struct built {
 	/* the file */
 	unsigned char *bytes;
 	size_t length;
+	size_t room;
 	/* what the disk holds */
 	unsigned char *disk;
 	size_t size;

@@ -987,7 +987,7 @@ TEST(threads_of_liblzma_unpack_blocks)
 {
 	static const struct way ways[] = {
 		{ROOM, ROOM, 0, 0}, {997, 4096, 0, 0}, {ROOM, 10007, 0, 0}};
-	size_t length = pack_members(IMAGE_PACKING_XZ, 30, 65000);
+	size_t length = pack_members(IMAGE_PACKING_XZ, 10, 65000);
 
 	for (size_t w = 0; w < 3; w++) {
 		assert_int_equal(
@@ -1026,7 +1026,7 @@ count_unpackers(uint64_t memory, unsigned threads)
 
 TEST(the_memory_limits_the_threads_of_liblzma)
 {
-	pack_members(IMAGE_PACKING_XZ, 10, 200000);
+	pack_members(IMAGE_PACKING_XZ, 3, 200000);
 	assert_int_equal(count_unpackers(image_memory(0).unpack, 1), 0);
 	assert_in_range(count_unpackers(image_memory(0).unpack, 2), 1, 2);
 	/* Enough for a dictionary of 256 KiB, not for a block and its content.
@@ -1037,17 +1037,19 @@ TEST(the_memory_limits_the_threads_of_liblzma)
 /* unpack() compares the messages. */
 TEST(damage_in_any_member_is_reported_as_without_threads)
 {
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++) {
+		pack_members(threaded[i], 30, 30000);
 		for (size_t member = 0; member < 30; member += 7) {
-			pack_members(threaded[i], 30, 30000);
 			size_t at = packed.length / 30 * member + 15000;
 			packed.data[at] ^= 0x10;
 			assert_int_equal(
 				unpack(threaded[i], &packed, &plain, &result),
 				-EIO);
+			packed.data[at] ^= 0x10;
 			EXPECT_TEXT(result, "has damaged");
 			assert_true(result.length <= 30000 * (member + 1));
 		}
+	}
 }
 
 TEST(a_file_that_ends_in_any_member_is_reported_as_without_threads)
