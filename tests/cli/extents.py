@@ -69,7 +69,7 @@ def kinds(path, block):
             end = at + length
             while at < end:
                 part = min(end, at // block * block + block) - at
-                zero = not any(os.pread(file.fileno(), part, at))
+                zero = os.pread(file.fileno(), part, at) == bytes(part)
                 parts.append((at, part, "zero" if zero else "data"))
                 at += part
     merged = []

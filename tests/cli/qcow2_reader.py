@@ -7,6 +7,7 @@ cluster's references by itself.
 import collections
 import ctypes
 import ctypes.util
+import functools
 import os
 import struct
 import zlib
@@ -31,17 +32,23 @@ def inflate(stored, length):
     return data
 
 
-def unzstd(stored, length):
-    """One zstd frame, with bytes after it, by the library that is there."""
+@functools.cache
+def libzstd():
+    """The library that is there: ldconfig searches for it once."""
     library = ctypes.CDLL(ctypes.util.find_library("zstd"))
-    sizes = library.ZSTD_findFrameCompressedSize, library.ZSTD_decompress
-    for call in sizes:
-        call.restype = ctypes.c_size_t
-    size = sizes[0](stored, ctypes.c_size_t(len(stored)))
+    library.ZSTD_findFrameCompressedSize.restype = ctypes.c_size_t
+    library.ZSTD_decompress.restype = ctypes.c_size_t
+    return library
+
+
+def unzstd(stored, length):
+    """One zstd frame, with bytes after it."""
+    size = libzstd().ZSTD_findFrameCompressedSize(
+        stored, ctypes.c_size_t(len(stored)))
     assert size <= len(stored), "not a zstd frame"
     out = ctypes.create_string_buffer(length)
-    made = sizes[1](out, ctypes.c_size_t(length), stored,
-                    ctypes.c_size_t(size))
+    made = libzstd().ZSTD_decompress(out, ctypes.c_size_t(length), stored,
+                                     ctypes.c_size_t(size))
     assert made == length, "a compressed cluster is no whole one"
     return out.raw
 
@@ -88,8 +95,11 @@ class Qcow2:
         return data + bytes(length - len(data))
 
     def words(self, at, count):
-        """Big-endian 64-bit words of the file."""
-        return struct.unpack(f">{count}Q", self.pread(at, 8 * count))
+        """Big-endian 64-bit words of the file, without the zeros at the end: an even
+        number of words."""
+        used = self.pread(at, 8 * count).rstrip(b"\0")
+        used += bytes(-len(used) % 16)
+        return struct.unpack(f">{len(used) // 8}Q", used)
 
     def claim(self, at, length, what, alone=True):
         """Note one reference to each cluster of a range."""
@@ -120,7 +130,7 @@ class Qcow2:
             self.l2_at.append(table)
             self.claim(table, self.cluster, f"L2 table {i}")
             words = self.words(table, self.cluster // 8)
-            step = len(words) // per_table
+            step = 2 if self.extended else 1
             for j, item in enumerate(words[::step]):
                 marks = words[j * step + 1] if self.extended else None
                 if item:

@@ -474,13 +474,13 @@ def test_the_manifest_of_an_ova_holds(hone, folder, work, out, late, algorithm,
             assert done.returncode == 3 and part.encode() in done.stderr, done
             assert not os.listdir(out)
         for more in [], ["--allow-disguised"]:
-            target = write(work, "target.img", b"old" * (6 * MI))
+            target = write(work, "target.img", b"old" * MI)
             done = hone.run("convert", "-n", *more, archive, target)
             assert done.returncode == 3, done
             assert error_line(done.stderr).endswith(
                 "zeros in its first and last MiB")
             found = target.read_bytes()
-            assert not any(found[:MI]) and not any(found[-MI:])
+            assert not (found[:MI] + found[-MI:]).strip(b"\0")
     # A refusal is neither a difference nor a failure.
     for words in (["digest"], ["map"], ["compare", folder / "disk.raw"]):
         done = hone.run(*words, archive)

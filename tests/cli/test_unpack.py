@@ -21,7 +21,7 @@ LIBRARIES = {"gzip": b"zlib", "xz": b"liblzma", "zstd": b"libzstd",
              "bzip2": b"libbz2"}
 SUFFIX = {"gzip": ".gz", "xz": ".xz", "zstd": ".zst", "bzip2": ".bz2"}
 PACKAGE = {"xz": "liblzma-dev", "bzip2": "libbz2-dev"}
-BOMB = 64 * MI
+BOMB = 48 * MI
 READERS = ["convert", "map", "info", "compare", "check", "digest"]
 
 
@@ -403,7 +403,7 @@ def test_parts_that_nobody_reads_are_verified(hone, small, work, out, has_xz):
 
 @pytest.fixture(name="bomb", scope="module")
 def bomb_fixture(tmp_path_factory):
-    """Call it with a packing: 64 MiB of zeros, packed once."""
+    """Call it with a packing: BOMB zeros, packed once."""
     made = {}
     plain = tmp_path_factory.mktemp("bomb") / "a.raw"
     with open(plain, "wb") as file:

@@ -375,9 +375,9 @@ def snapshots_by_the_ten_thousand(image, _folder):
 
 @defect("snapshot table has at least 67137534 bytes", check=("snapshots",),
         builder={"bits": 21})
-def snapshot_table_of_100_mib(image, _folder):
+def snapshot_table_of_65_mib(image, _folder):
     """Names as long as they can be."""
-    snapshot_table(image, 800, name=b"n" * 65535, ident=b"i" * 65535)
+    snapshot_table(image, 520, name=b"n" * 65535, ident=b"i" * 65535)
 
 
 @defect("", info=True, check=("overlaps", "refcounts"),

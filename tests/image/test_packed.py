@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Raw disks that are written packed: gzip, zstd and Python read them."""
-import gzip
 import hashlib
 import json
 import os
@@ -129,14 +128,14 @@ def test_the_disk_comes_back(work, hone, size, kind):
 
 def test_frames(work, hone):
     """Data in pieces of 8 MiB, without the zeros around it."""
-    disk = holey(work / "source.raw", 2 * GI + 8 * MI + 5,
+    disk = holey(work / "source.raw", GI + 60 * MI + 5,
                  (3 * MI, b"a" * 5 * MI), (8 * MI, b"b" * 100),
-                 (300 * MI + 77, b"c"), (2 * GI, b"d"))
+                 (20 * MI + 77, b"c"), (GI + 52 * MI, b"d"))
     path = pack(hone, disk, "zst")
     assert frames(path) == [
         (True, 3 * MI), (False, 5 * MI), (False, BLOCK),
-        (True, 292 * MI - BLOCK), (False, BLOCK),
-        (True, GI), (True, 724 * MI - BLOCK), (False, BLOCK),
+        (True, 12 * MI - BLOCK), (False, BLOCK),
+        (True, GI), (True, 32 * MI - BLOCK), (False, BLOCK),
         (True, 8 * MI - BLOCK + 5)]
     assert path.stat().st_size < 256 * KI
     for words in ["zstd", "-dqf", "--sparse"], ["pzstd", "-dqf"]:
@@ -158,9 +157,8 @@ def test_zeros_of_gzip(work, hone):
     disk = holey(work / "source.raw", at + 66 * MI + 12345, *data)
     path = pack(hone, disk, "gz")
     subprocess.run(["gzip", "-t", path], check=True, timeout=1000)
-    with gzip.open(path) as stream:
-        found = hashlib.md5(stream.read()).hexdigest()
-    assert found == hashlib.md5(disk.read_bytes()).hexdigest()
+    same = unpacked(path) == disk.read_bytes()  # pytest would show a difference
+    assert same
     assert path.stat().st_size < 200 * KI
 
 
@@ -169,10 +167,10 @@ def test_the_same_bytes_each_time(work, hone, kind):
     """At any number of threads, from any source of the disk."""
     disk = work / "source.raw"
     with open(disk, "wb") as file:
-        for at in range(0, 48 * MI, 6 * MI):
+        for at in range(0, 24 * MI, 6 * MI):
             os.pwrite(file.fileno(), os.urandom(MI), at + MI)
             os.pwrite(file.fileno(), b"x" * 4 * KI, at + 3 * MI)
-        file.truncate(60 * MI + 512)
+        file.truncate(36 * MI + 512)
     one = pack(hone, disk, kind, "-m", "1").read_bytes()
     for words in (["-m", "8"], ["--memory", "8M"], ["--direct", "-m", "4"],
                   ["--digest", "md5"]):
