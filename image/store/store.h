@@ -219,6 +219,9 @@ struct image_request {
 	/* of the address; NULL: none */
 	const char *user;
 	const char *password;
+	/* a secret that is sent by POST, to the host of the address alone;
+	 * NULL: a GET */
+	const char *form;
 	/* a server chose the address, as that of a redirect */
 	bool foreign;
 };

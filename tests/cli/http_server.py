@@ -16,8 +16,11 @@ class Request:
 
     def __init__(self, handler, number):
         self.number = number
+        self.method = handler.command
         self.path = handler.path
         self.headers = handler.headers
+        self.body = handler.rfile.read(
+            int(self.headers.get("Content-Length", 0)))
         match = HTTP.fullmatch(self.headers.get("Range", ""))
         self.range = tuple(map(int, match.groups())) if match else None
 
@@ -40,6 +43,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.good(request)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
+
+    do_POST = do_GET  # pylint: disable=invalid-name
 
     def head(self, status, fields, length=None):
         """Send the header: of a dictionary, or of pairs."""

@@ -81,13 +81,13 @@ def certificate(folder, owner="localhost"):
 class Nginx:
     """nginx with the files of a folder."""
 
-    def __init__(self, program, folder):
+    def __init__(self, program, folder, config=CONFIG):
         self.folder = folder
         sockets = [listening(), listening()]
         self.plain, self.tls = (one.getsockname()[1] for one in sockets)
         certificate(folder)
         (folder / "files").mkdir()
-        (folder / "nginx.conf").write_text(CONFIG.format(
+        (folder / "nginx.conf").write_text(config.format(
             folder=folder, plain=self.plain, tls=self.tls,
             user="" if os.getuid() else "user root;"))
         with open(folder / "said", "wb") as said:

@@ -18,6 +18,7 @@ from http_server import script, head, hang_up, send, status
 from registry import (
     DOCKER_LIST, DOCKER_MANIFEST, DOCKER_TAR, EMPTY, INDEX, OCI, PACKED, TAR,
     TITLE, Registry, layer, zstd)
+from test_http_nginx import Nginx
 from test_http import web  # pylint: disable=unused-import
 
 pytestmark = pytest.mark.usefixtures("digests")
@@ -624,6 +625,11 @@ def tls_of(work):
          "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
          "-keyout", work / "key.pem", "-out", work / "cert.pem"], check=True,
         stderr=subprocess.DEVNULL)
+    return tls_with(work)
+
+
+def tls_with(work):
+    """Another server with that certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(work / "cert.pem", work / "key.pem")
     return context
@@ -633,7 +639,8 @@ def tls_of(work):
 @pytest.mark.parametrize("key", ["{}", "{}/vms", "{}/vms/disk"])
 def test_the_login_of_docker_is_used(logins, key):
     auth = base64.b64encode(SECRET.encode()).decode()
-    config = {"auths": {key.format(logins.host): {"auth": auth},
+    config = {"auths": {key.format(logins.host): {"auth": auth,
+                                                  "identitytoken": ""},
                         "other": {"auth": "eDp5"}}}
     path = logins.file("auth.json", config)
     done = logins.run("--trace", "http", REGISTRY_AUTH_FILE=str(path))
@@ -658,6 +665,68 @@ def test_a_program_has_the_login(logins, where):
     assert done.returncode == 0, done
     text = (logins.work / "log").read_text()
     assert text == f"{logins.host}{logins.work}/docker-credential-it get\n"
+
+
+class Exchange:
+    """A server of tokens that gives one for an identity token."""
+    IDENTITY = "s3cret/+=&%"
+
+    def __init__(self, registry):
+        self.judge, self.got = registry.first, []
+        registry.first = self.first
+
+    def first(self, handler, request):
+        """Everything else is for the registry."""
+        if not request.path.startswith("/token"):
+            return self.judge(handler, request)
+        self.got.append(request)
+        body = b'{"access_token": "t", "refresh_token": "new"}'
+        handler.head(200, {}, len(body))
+        handler.write(body)
+        return True
+
+    def check(self):
+        """One request by POST, without ranges and another login."""
+        (request,) = self.got
+        assert (request.method, request.path) == ("POST", "/token")
+        assert not {"Authorization", "Range", "Content-Range"} & {
+            *request.headers}
+        assert urllib.parse.parse_qs(request.body.decode()) == {
+            "grant_type": ["refresh_token"], "client_id": ["hone"],
+            "scope": ["repository:vms/disk:pull"],
+            "refresh_token": [self.IDENTITY]}
+
+
+@pytest.mark.parametrize("where", ["auths", "credsStore"])
+def test_an_identity_token_is_exchanged(logins, where):
+    exchange = Exchange(logins.registry)
+    logins.file("docker-credential-it", HELPER % (
+        "echo '" + json.dumps({"Username": "<token>",
+                               "Secret": Exchange.IDENTITY}) + "'"))
+    kept = {"auths": {logins.host: {
+        "auth": "eDp5", "identitytoken": Exchange.IDENTITY}}}
+    path = logins.file(
+        "auth.json", kept if where == "auths" else {where: "it"})
+    done = logins.run("--trace", "http", REGISTRY_AUTH_FILE=str(path))
+    assert done.returncode == 0, done
+    assert b" POST https://" in done.stderr
+    exchange.check()
+
+
+def test_an_identity_token_goes_to_no_other_host(logins, work):
+    path = logins.file("auth.json", {"auths": {
+        logins.host: {"identitytoken": Exchange.IDENTITY}}})
+    with Registry().running(tls_with(work)) as other:
+        logins.registry.bend["/token"] = status(
+            307, Location=other.server.url("/token"))
+        judge = logins.judge
+        logins.registry.first = lambda handler, request: (
+            None if request.path == "/token" else judge(handler, request))
+        exchange = Exchange(other)
+        done = logins.run(REGISTRY_AUTH_FILE=str(path))
+        assert done.returncode == 0, done
+        (request,) = exchange.got
+        assert (request.method, request.body) == ("GET", b"")
 
 
 @pytest.mark.parametrize("content, program, said", [
@@ -688,8 +757,8 @@ def test_logins_that_fail(logins, content, program, said):
 def test_a_login_goes_nowhere_without_tls(oci, registry, work, basic):
     port = registry.server.server_address[1]
     path = work / "auth.json"
-    path.write_text(json.dumps({"auths": {
-        f"127.0.0.1:{port}": {"auth": "YTpi"}}}))
+    path.write_text(json.dumps({"auths": {f"127.0.0.1:{port}": {
+        "auth": "YTpi", **({} if basic else {"identitytoken": "YTpi"})}}}))
     registry.image(registry.layer({"disk/a": bytes(512)}))
     tokens = Tokens(registry)
     if basic:
@@ -697,7 +766,8 @@ def test_a_login_goes_nowhere_without_tls(oci, registry, work, basic):
     done = oci.run("info", env={"REGISTRY_AUTH_FILE": str(path)})
     assert done.returncode == (1 if basic else 0), done
     assert (b"not sent without TLS" in done.stderr) == basic
-    assert not any("Basic" in (request.headers["Authorization"] or "")
+    assert not any("Basic" in (request.headers["Authorization"] or "") or
+                   request.method == "POST"
                    for request in registry.server.requests)
 
 
@@ -739,10 +809,8 @@ def registry_of_debian(work):
         server.kill()
 
 
-def test_debians_registry_has_what_skopeo_brought(web, debian, disk, work):
-    made = Registry()
-    wanted = made.index(*(entry(made, disk[::step], "t", f"linux/{name}")
-                          for name, step in (("arm64", -1), ("amd64", 1))))
+def bring(made, wanted, debian, work):
+    """Let skopeo bring an index of the registry for tests."""
     blobs = work / "layout" / "blobs" / "sha256"
     blobs.mkdir(parents=True)
     for (kind, digest), content in made.files.items():
@@ -757,6 +825,77 @@ def test_debians_registry_has_what_skopeo_brought(web, debian, disk, work):
          "--preserve-digests",
          "--dest-tls-verify=false", f"oci:{work}/layout",
          f"docker://{debian}/vms/disk:42"], check=True)
+
+
+TOKENS = """
+daemon off;
+pid {folder}/pid;
+error_log {folder}/error.log;
+{user}
+events {{ }}
+http {{
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    log_format short '$request_method $status $uri';
+    access_log {folder}/access.log short;
+    ssl_certificate {folder}/cert.pem;
+    ssl_certificate_key {folder}/key.pem;
+    server {{
+        listen 127.0.0.1:{plain};
+        listen 127.0.0.1:{tls} ssl http2;
+        location /token {{
+            auth_basic tokens;
+            auth_basic_user_file {folder}/users;
+            alias {folder}/files/token;
+        }}
+        location /v2/ {{
+            add_header WWW-Authenticate
+                'Bearer realm="https://localhost:{tls}/token"' always;
+            if ($http_authorization != "Bearer t.o.k") {{ return 401; }}
+            proxy_pass http://REGISTRY;
+        }}
+    }}
+}}
+"""
+
+
+def test_nginx_gives_tokens_for_debians_registry(web, debian, disk, work):
+    program = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
+    if not program:
+        pytest.skip("nginx is not installed")
+    need("openssl")
+    made = Registry()
+    wanted = made.index(entry(made, disk, "t", "linux/amd64"))
+    bring(made, wanted, debian, work)
+    server = Nginx(program, work, TOKENS.replace("REGISTRY", debian))
+    try:
+        (work / "files" / "token").write_text('{"token": "t.o.k"}')
+        (work / "users").write_text("a:{PLAIN}s3cret,b\n")
+        address = f"localhost:{server.tls}"
+        path = work / "auth.json"
+        for secret, code in ("other", 1), ("s3cret,b", 0):
+            auth = base64.b64encode(f"a:{secret}".encode()).decode()
+            path.write_text(json.dumps({"auths": {address: {"auth": auth}}}))
+            done = web.run(
+                "convert", "-q", "--platform", "linux/amd64",
+                f"oci://{address}/vms/disk:42", work / "copy.raw", env={
+                    "REGISTRY_AUTH_FILE": str(path),
+                    "CURL_CA_BUNDLE": str(work / "cert.pem")})
+            assert done.returncode == code, (done, server.said())
+        assert (work / "copy.raw").read_bytes() == disk
+        assert "GET 401 /token" in server.requests("/token", 2)
+    finally:
+        server.stop()
+
+
+def test_debians_registry_has_what_skopeo_brought(web, debian, disk, work):
+    made = Registry()
+    wanted = made.index(*(entry(made, disk[::step], "t", f"linux/{name}")
+                          for name, step in (("arm64", -1), ("amd64", 1))))
+    bring(made, wanted, debian, work)
     for reference in ":42", f"@{wanted['digest']}":
         for name, step in ("arm64", -1), ("amd64", 1):
             out = work / "copy.raw"

@@ -160,7 +160,7 @@ TEST(the_registry_of_docker_has_several_names_in_files)
 
 	assert_null(oci_address_parse(&a, "oci://docker.io/alpine"));
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-		struct oci_login login = {NULL, NULL};
+		struct oci_login login = {0};
 		int fd = memfd_create("auth", MFD_CLOEXEC);
 		assert_true(fd >= 0);
 		dprintf(fd, "{\"auths\": {\"%s\": {\"auth\": \"YTpi\"}}}",

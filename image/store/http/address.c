@@ -231,6 +231,11 @@ http_target_parse(struct http_target *target, const char *address,
 		if (target->auth)
 			target->auth->users++;
 	}
+	if (how->request && how->request->form) {
+		target->form = strdup(how->request->form);
+		if (!target->form)
+			return image_no_memory(err);
+	}
 	if (how->request && how->request->accept &&
 		!http_append(&target->headers, how->request->accept))
 		return image_no_memory(err);
@@ -252,6 +257,9 @@ void
 http_target_free(struct http_target *target)
 {
 	image_auth_drop(target->auth);
+	if (target->form)
+		explicit_bzero(target->form, strlen(target->form));
+	free(target->form);
 	free(target->url);
 	free(target->user);
 	free(target->password);
@@ -305,6 +313,9 @@ apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 			       target->user) == CURLE_OK &&
 		       libcurl.easy_setopt(easy, CURLOPT_PASSWORD,
 			       target->password) == CURLE_OK;
+	if (good && same && target->form)
+		good = libcurl.easy_setopt(easy, CURLOPT_POSTFIELDS,
+			       target->form) == CURLE_OK;
 	if (good && same && target->sigv4)
 		good = libcurl.easy_setopt(easy, CURLOPT_AWS_SIGV4,
 			       target->sigv4) == CURLE_OK;

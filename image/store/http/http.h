@@ -78,6 +78,8 @@ struct http_target {
 	/* NULL: none */
 	char *user;
 	char *password;
+	/* the body of a POST for the host of url; NULL: a GET */
+	char *form;
 	/* of s3:, NULL for other schemes */
 	char *region;
 	/* CURLOPT_AWS_SIGV4; user and password are then the keys. NULL: none */

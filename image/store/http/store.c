@@ -134,6 +134,9 @@ image_http_open(const char *address, const struct image_store_how *how,
 	http->expected = how->expected;
 	if (!http->blocks.store.name || !prepare(http))
 		rc = image_no_memory(err);
+	else
+		/* What is posted has no ranges. */
+		http->queue->whole = how->request && how->request->form;
 	if (rc == 0)
 		rc = http_target_parse(&http->target, address,
 			http->blocks.store.name, how, err);

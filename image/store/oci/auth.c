@@ -13,6 +13,8 @@
 /* Bytes of the answer with a token. */
 #define MAX_ANSWER ((size_t)64 << 10)
 #define MAX_URL 4096
+/* An identity token has 16 KiB at most, and an escape three bytes. */
+#define MAX_FORM ((size_t)64 << 10)
 
 struct oci_auth {
 	struct image_auth auth;
@@ -39,32 +41,59 @@ auth_free(struct image_auth *auth)
 	free(a);
 }
 
-/* Append a text with its escapes. Returns false if it does not fit. */
+/* Append a text. Returns false if it does not fit. */
 static bool
-escape(char *url, size_t size, const char *text)
+append(char *to, size_t size, const char *text)
 {
-	size_t at = strlen(url);
+	size_t at = strlen(to);
+
+	return (size_t)snprintf(to + at, size - at, "%s", text) < size - at;
+}
+
+/* As append(), with the escapes of the text. */
+static bool
+escape(char *to, size_t size, const char *text)
+{
+	size_t at = strlen(to);
 
 	for (; *text && at + 4 <= size; text++)
 		at += (size_t)snprintf(
-			url + at, size - at, "%%%02x", (unsigned char)*text);
+			to + at, size - at, "%%%02x", (unsigned char)*text);
 	return !*text;
 }
 
-/* The scope is that of this repository, whatever the server names. */
+/* Append what a token is for. The scope is that of this repository, whatever
+ * the server names. */
 static bool
-token_url(const struct oci_auth *a, const struct oci_challenge *c, char *url)
+append_query(const struct oci_auth *a, const struct oci_challenge *c, char *to,
+	size_t size)
 {
 	char scope[OCI_TEXT + 32];
 
 	snprintf(scope, sizeof(scope), "repository:%s:pull", a->address.name);
-	int length = snprintf(url, MAX_URL, "%s%cservice=", c->realm,
-		strchr(c->realm, '?') ? '&' : '?');
-	if (length >= MAX_URL || !escape(url, MAX_URL, c->service))
-		return false;
-	size_t at = strlen(url);
-	length = snprintf(url + at, MAX_URL - at, "&scope=");
-	return (size_t)length < MAX_URL - at && escape(url, MAX_URL, scope);
+	return append(to, size, "service=") && escape(to, size, c->service) &&
+	       append(to, size, "&scope=") && escape(to, size, scope);
+}
+
+static bool
+token_url(const struct oci_auth *a, const struct oci_challenge *c, char *url)
+{
+	*url = '\0';
+	return append(url, MAX_URL, c->realm) &&
+	       append(url, MAX_URL, strchr(c->realm, '?') ? "&" : "?") &&
+	       append_query(a, c, url, MAX_URL);
+}
+
+/* The request of OAuth 2 that exchanges an identity token. */
+static bool
+token_form(const struct oci_auth *a, const struct oci_challenge *c, char *form)
+{
+	*form = '\0';
+	return append(form, MAX_FORM,
+		       "grant_type=refresh_token&client_id=hone&") &&
+	       append_query(a, c, form, MAX_FORM) &&
+	       append(form, MAX_FORM, "&refresh_token=") &&
+	       escape(form, MAX_FORM, a->login.identity);
 }
 
 /* Returns whether the realm is on the host that the user named. */
@@ -106,32 +135,21 @@ take_token(struct oci_auth *a, const char *text, size_t length,
 	return 0;
 }
 
+/* Send the request, and take the token of its answer. */
 static int
-request_token(struct oci_auth *a, const struct oci_challenge *c,
-	struct image_error *err)
+get_token(struct oci_auth *a, const char *url,
+	const struct image_request *request, struct image_error *err)
 {
-	/* Whoever changes the answers of a registry without TLS chooses the
-	 * realm, and sees the token. With TLS, auth_renew() takes no other
-	 * realm. */
-	bool secure = !a->network.plain_http;
-	const struct image_request request = {.name = a->name,
-		.user = secure ? a->login.user : NULL,
-		.password = secure ? a->login.password : NULL,
-		.size = IMAGE_SIZE_UNKNOWN,
-		.foreign = !is_own(a, c->realm)};
 	const struct image_store_how how = {
-		.network = a->network, .request = &request, .expected = true};
-	char url[MAX_URL], *text = malloc(MAX_ANSWER);
+		.network = a->network, .request = request, .expected = true};
+	char *text = malloc(MAX_ANSWER);
 	struct image_stream *stream = NULL;
 	struct image_store *store = NULL;
 	size_t length = 0;
 
 	if (!text)
 		return image_no_memory(err);
-	int rc = token_url(a, c, url)
-			 ? image_http_open(url, &how, &store, err)
-			 : image_fail(err, a->name, -EPROTO,
-				   "the address for tokens is too long");
+	int rc = image_http_open(url, &how, &store, err);
 	if (rc == 0 && store)
 		rc = image_stream_of_store(store, &stream, err);
 	if (rc == 0 && stream) {
@@ -142,6 +160,41 @@ request_token(struct oci_auth *a, const struct oci_challenge *c,
 	if (rc == 0)
 		rc = take_token(a, text, length, err);
 	free(text);
+	return rc;
+}
+
+static int
+request_token(struct oci_auth *a, const struct oci_challenge *c,
+	struct image_error *err)
+{
+	/* Whoever changes the answers of a registry without TLS chooses the
+	 * realm, and sees the token. With TLS, auth_renew() takes no other
+	 * realm. */
+	bool secure = !a->network.plain_http;
+	struct image_request request = {.name = a->name,
+		.user = secure ? a->login.user : NULL,
+		.password = secure ? a->login.password : NULL,
+		.size = IMAGE_SIZE_UNKNOWN,
+		.foreign = !is_own(a, c->realm)};
+	char url[MAX_URL], *form = NULL;
+	bool fits;
+
+	if (!secure || !a->login.identity) {
+		fits = token_url(a, c, url);
+	} else {
+		form = malloc(MAX_FORM);
+		if (!form)
+			return image_no_memory(err);
+		snprintf(url, sizeof(url), "%s", c->realm);
+		fits = token_form(a, c, form);
+	}
+	request.form = form;
+	int rc = fits ? get_token(a, url, &request, err)
+		      : image_fail(err, a->name, -EPROTO,
+				"the address for tokens is too long");
+	if (form)
+		explicit_bzero(form, MAX_FORM);
+	free(form);
 	return rc;
 }
 

@@ -87,11 +87,18 @@ decode(char *text)
 	return !text[strspn(text, "=")];
 }
 
-/* Set the user and the password, of which each may be "". */
+/* What a program names as the user of an identity token. */
+#define IDENTITY "<token>"
+
+/* Set the user and the password, of which each may be "", or a token. */
 static int
 set(struct oci_login *login, const char *user, const char *password,
 	struct image_error *err)
 {
+	if (strcmp(user, IDENTITY) == 0) {
+		login->identity = strdup(password);
+		return login->identity ? 0 : image_no_memory(err);
+	}
 	login->user = strdup(user);
 	login->password = strdup(password);
 	return login->user && login->password ? 0 : image_no_memory(err);
@@ -253,26 +260,43 @@ find_entry(struct image_json list, const struct oci_address *a, const char *key,
 	return image_json_get(list, key, entry) == 1;
 }
 
+/* Take what an entry of "auths" has, which may be nothing. */
+static int
+take_entry(struct oci_login *login, struct image_json entry, const char *file,
+	struct image_error *err)
+{
+	char text[MAX_SECRET];
+	int rc = 0;
+
+	if (image_json_member(entry, "identitytoken", text, sizeof(text)) &&
+		*text)
+		rc = set(login, IDENTITY, text, err);
+	else if (image_json_member(entry, "auth", text, sizeof(text)) && *text)
+		rc = take_pair(login, text, file, err);
+	explicit_bzero(text, sizeof(text));
+	return rc;
+}
+
 static int
 find(struct oci_login *login, const struct oci_address *a, const char *key,
 	struct image_json root, const char *file, struct image_error *err)
 {
 	struct image_json list, entry;
-	char text[MAX_SECRET];
+	char program[OCI_TEXT];
+	int rc = 0;
 
 	if (image_json_get(root, "credHelpers", &list) == 1 &&
-		image_json_member(list, key, text, OCI_TEXT))
-		return ask(login, text, key, err);
+		image_json_member(list, key, program, sizeof(program)))
+		return ask(login, program, key, err);
 	if (image_json_get(root, "auths", &list) == 1 &&
-		find_entry(list, a, key, &entry) &&
-		image_json_member(entry, "auth", text, sizeof(text)) && *text) {
-		int rc = take_pair(login, text, file, err);
-		explicit_bzero(text, sizeof(text));
-		return rc;
-	}
-	if (image_json_member(root, "credsStore", text, OCI_TEXT) && *text)
-		return ask(login, text, key, err);
-	return 0;
+		find_entry(list, a, key, &entry))
+		rc = take_entry(login, entry, file, err);
+	if (rc == 0 && !login->user && !login->identity &&
+		image_json_member(
+			root, "credsStore", program, sizeof(program)) &&
+		*program)
+		rc = ask(login, program, key, err);
+	return rc;
 }
 
 /* The name of the file; *named: the user chose it. NULL without memory. */
@@ -326,4 +350,6 @@ oci_login_free(struct oci_login *login)
 	free(login->user);
 	if (login->password)
 		free_text(login->password, strlen(login->password));
+	if (login->identity)
+		free_text(login->identity, strlen(login->identity));
 }

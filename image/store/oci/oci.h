@@ -56,10 +56,11 @@ struct oci_challenge {
 
 void oci_challenge_parse(const char *text, struct oci_challenge *challenge);
 
-/* A user and a password. {0}: none */
+/* A user and a password, or a token that is exchanged for others. {0}: none */
 struct oci_login {
 	char *user;
 	char *password;
+	char *identity;
 };
 
 /*
