@@ -24,7 +24,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" /
 import gpt_builder  # noqa: E402 pylint: disable=wrong-import-position
 import moto_server  # noqa: E402 pylint: disable=wrong-import-position
 from http_server import Server  # noqa: E402 pylint: disable=C0413
-from registry import Registry  # noqa: E402 pylint: disable=C0413
+from registry import TITLE, Registry  # noqa: E402 pylint: disable=C0413
 
 MIB = 1 << 20
 HOSTS = [
@@ -180,10 +180,19 @@ class StandIns:
         self.environment["CURL_CA_BUNDLE"] = str(self.store / "cert.pem")
         self.words.update({host: server.url("/") for host in HOSTS})
         registry = self.stack.enter_context(Registry().running(context))
-        registry.image(registry.layer(
-            {"disk/a": (self.folder / "noble.qcow2").read_bytes()}, "+gzip"))
+        disk = (self.folder / "noble.qcow2").read_bytes()
+        registry.image(registry.layer({"disk/a": disk}, "+gzip"))
+        registry.index(*(registry.image(
+            registry.blob(content, "application/octet-stream",
+                          annotations={TITLE: f"machine.{kind}.qcow2"}),
+            tag=kind, annotations={"disktype": kind},
+            platform={"os": "linux", "architecture": "x86_64"})
+            for kind, content in (("wsl", b"none"), ("qemu", disk))),
+            tag="machine")
         self.words["oci://quay.io/containerdisks/ubuntu:24.04"] = \
             registry.url()
+        self.words["oci://quay.io/podman/machine-os:5.5"] = \
+            registry.url(":machine")
         self.words["/data/"] = f"{self.folder}/data/"
         (self.folder / "data").mkdir()
 
