@@ -428,6 +428,12 @@ def test_a_busy_registry_is_asked_again(oci, registry, disk):
     registry.first = lambda handler, request: handler.status(
         429, Retry_After="0") if request.number < 2 else None
     oci.copies(disk)
+    # In the middle of a layer.
+    content = random.Random(1).randbytes(24 << 20)
+    registry.image(registry.layer({"disk/a": content}))
+    registry.first = lambda handler, request: handler.status(
+        429, Retry_After="0") if request.number % 4 == 3 else None
+    oci.copies(content)
 
 
 class Tokens:
