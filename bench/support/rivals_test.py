@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What makes a comparison fair: the rival has its fastest flags, and a ratio
 has a rival with all cores."""
+import json
 import pathlib
 import subprocess
 import sys
@@ -10,7 +11,9 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import kept  # noqa: E402
 import pages_convert  # noqa: E402
+import report  # noqa: E402
 import rivals  # noqa: E402
 
 # Both folders have a module of this name; what follows needs that of convert.
@@ -137,6 +140,38 @@ class Ratios(unittest.TestCase):
         alone = row("openssl", "openssl", 0.5, rival=False, system_calls=None)
         found = pages_convert.table(lambda header, body: body, [mine, alone])
         self.assertEqual([line[-1] for line in found], ["", ""])
+
+
+class Kept(unittest.TestCase):
+    def test_a_row_is_one_line(self):
+        rows = [{"tool": "xz", "tried": {"-T0": 1.5}}, {"tool": "hone"}]
+        lines = report.encode({"rows": rows}).splitlines()
+        self.assertEqual(len(lines), 6)
+        self.assertEqual(json.loads("".join(lines)), {"rows": rows})
+
+    def test_hit_rates_of_a_later_run_count(self):
+        with tempfile.TemporaryDirectory() as name:
+            before, kept.RESULTS = kept.RESULTS, pathlib.Path(name)
+            try:
+                (kept.RESULTS / "cache-hits-zen5-2026-11-29.json").write_text(
+                    json.dumps({"machine": {"date": "2026-11-29"}}))
+                found = [kept.apart("cache", "zen5", date) is not None
+                         for date in ("2026-11-29", "2026-11-30")]
+            finally:
+                kept.RESULTS = before
+        self.assertEqual(found, [True, False])
+
+    def test_hone_runs_once_more_with_a_library_of_the_rivals(self):
+        tool = cases.Tool("hone", ["hone", "convert"])
+        self.assertEqual(cases.with_theirs(tool, "liblzma"), [])
+        cases.of_rivals["liblzma"] = "5.8.4", "/folder"
+        try:
+            found, = cases.with_theirs(tool, "liblzma")
+        finally:
+            cases.of_rivals.clear()
+        self.assertEqual(found.name, "hone with liblzma 5.8.4")
+        self.assertEqual(found.command, [
+            "env", "LD_LIBRARY_PATH=/folder", "hone", "convert"])
 
 
 class Wrapped(unittest.TestCase):
