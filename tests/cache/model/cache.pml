@@ -16,6 +16,7 @@
  *   LARGE: 1 if the mutex is given back between reservation and publication
  *   DYING: 1 if thread VICTIM may be killed at any step
  *   NARROW: 1 if a fetch announces its chain, 0 if it announces "anywhere"
+ *   FORMS: 1 if values may be cold, and twins are made; then CHAIN is 0
  *   NESTED: 1 if the second chain is that of a fetch within the first one
  *   PROMISES: those that are checked, a sum of the ones below
  */

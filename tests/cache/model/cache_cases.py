@@ -46,7 +46,7 @@ link       store    link  release - LINK_STORE
 """
 
 # Digest of the code that cache.pml follows; check.py prints a new one.
-SHAPE = "47b479b706043c48"
+SHAPE = "db8a122dbc2a6ec8"
 
 # By the name of the assertion in cache.pml.
 PROMISES = {"unused": 1, "found_live": 2, "was_read": 4, "was_written": 8,
@@ -66,7 +66,7 @@ def bounds(fetches=1, ops=1, requests=1, closes=0, sleeps=0, writers=1,
             "FETCHES": fetches, "LOOKS": 1, "BUCKETS": 1, "CHAIN": 0,
             "OPS": ops, "CLOSES": closes, "OWNER_CLOSES": 0, "SLEEPS": sleeps,
             "UNPINNED": 0, "LARGE": 0, "DYING": 0, "VICTIM": 15, "NARROW": 1,
-            "NESTED": 0, **more}
+            "NESTED": 0, "FORMS": 0, **more}
 
 
 CLOSED = bounds(fetches=2, ops=2, closes=1, sleeps=1)
@@ -85,6 +85,8 @@ WRITER_DIES = bounds(writers=2, DYING=1, VICTIM=2, NARROW=0)
 ASLEEP = {**WRITER_DIES, "SLEEPS": 1}
 LARGE_DIES = bounds(writers=2, DYING=1, VICTIM=2, LARGE=1, NARROW=0)
 OWN = bounds(fetches=2, closes=1, OWNER_CLOSES=1, sleeps=1, NARROW=0)
+FORMS = bounds(ops=2, sleeps=1, FORMS=1)
+FORMS_DIE = {**LARGE_DIES, "FORMS": 1}
 OUTSIDE = bounds(fetches=2, ops=2, UNPINNED=1)
 
 # Searched to the end: name, macros.
@@ -94,6 +96,7 @@ HOLDS = [
     ("a fetch that looks at two chains", WIDE),
     ("a fetch within a fetch of another chain", NESTED),
     ("a reader dies", READER_DIES),
+    ("two forms of a value", FORMS),
 ]
 
 # Searched only if the word "large" is given.
@@ -105,6 +108,7 @@ LARGE = [
     ("a writer dies", ASLEEP),
     ("a writer closes a slot", CLOSED),
     ("a writer dies that fills a large block", LARGE_DIES),
+    ("a writer dies that fills a large twin", FORMS_DIE),
 ]
 
 # Name, where, changes, the promise that breaks.
@@ -127,6 +131,8 @@ PLANTED = [(name, {**where, **change}, promise)
     ("the bits are looked at before busy", PAIR, {"HELD_FIRST": 1}, "unused"),
     ("the bit is set after the end of the fetch", PAIR,
      {"KEEP_LATE": 1}, "unused"),
+    ("a cold entry is used after the fetch", FORMS,
+     {"COLD_KEPT": 1}, "unused"),
     ("a slot is closed without a fence", BORN, {"CLOSE_FENCE": 0}, "was_born"),
     ("a slot is closed while a fetch is announced", BORN,
      {"CLOSE_UNASKED": 1}, "was_born"),
@@ -178,8 +184,9 @@ MODELLED = {
     "epoch.c": None,
     "reclaim.c": ["php_hone_retire", "php_hone_reclaim"],
     "index.h": ["php_hone_follow", "php_hone_link"],
-    "index.c": ["php_hone_lookup"],
+    "index.c": ["php_hone_lookup", "keep_special"],
     "publish.c": ["reserve", "free_reserved", "php_hone_store_publish",
+                  "php_hone_store_reserve_twin", "php_hone_store_publish_twin",
                   "php_hone_publish_locked", "php_hone_remove_locked"],
     "process.c": ["clean", "free_reserved", "php_hone_slots_reap", "mark",
                   "somebody_fills", "forget_finished", "decide",

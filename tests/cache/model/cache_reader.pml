@@ -115,6 +115,15 @@ inline look_up() {
 		IF(e != LAST(HELD(me)),
 		   store(me, HELD(me), KEEP_STORE_HELD, e));
 		e = 0
+#if FORMS
+	/* keep_special() of a cold entry: it is read before the end of the fetch. */
+	:: n != NONE && open ->
+#ifdef COLD_KEPT
+		kept[me] = kept[me] | BIT(n)
+#else
+		skip
+#endif
+#endif
 	:: else
 	fi;
 	n = 0

@@ -146,6 +146,43 @@ inline remove() {
 	retire()
 }
 
+#if FORMS
+inline first_of_chain(into) {
+	into = LAST(LINK(b));
+	IF(into == 0, into = b)
+}
+
+/* php_hone_store_reserve_twin() of the first of chain b, and
+ * php_hone_store_publish_twin(). Entries never come back, as in the fetch in which
+ * the code makes a twin. */
+inline twin() {
+	first_of_chain(twin_of);
+	if
+	:: twin_of != NONE ->
+		reserve_entry();
+		atomic {
+			first_of_chain(old);
+			done = old == twin_of;
+			old = 0;
+			twin_of = 0
+		}
+		if
+		:: done ->
+			done = false;
+			publish()
+		:: else ->
+			/* free_reserved() */
+			filling[me - READERS] = 0;
+			atomic {
+				free_entry(entry);
+				entry = 0
+			}
+		fi
+	:: else -> twin_of = 0
+	fi
+}
+#endif
+
 /* php_hone_recover(): mark and decide; then count. */
 inline recover() {
 	do
@@ -236,6 +273,9 @@ inline change() {
 		reserve_entry();
 		publish()
 	:: ops <= OPS -> remove()
+#if FORMS
+	:: ops <= OPS -> twin()
+#endif
 	:: else
 	fi;
 #if DYING
@@ -281,6 +321,9 @@ int in_second = 2;
 active [WRITERS] proctype writer() {
 	byte ops, b, entry, old, at, e, c, i, busy, pin, min_pin, since;
 	byte closed_end;
+#if FORMS
+	byte twin_of;
+#endif
 	int set, held, all_held, closed_held, chains;
 	bool anywhere, done, recovering;
 	byte me = _pid;
