@@ -150,7 +150,7 @@ parse_number(const char *field, size_t size, uint64_t *value)
 	while (!binary && p < end && *p == ' ')
 		p++;
 	for (; p < end && (binary || (*p >= '0' && *p <= '7')); p++) {
-		if (*value > INT64_MAX >> (binary ? 8 : 3))
+		if (*value > (uint64_t)INT64_MAX >> (binary ? 8 : 3))
 			return false;
 		*value = binary ? *value << 8 | *p : *value << 3 | (*p - '0');
 	}
