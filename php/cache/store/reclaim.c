@@ -268,7 +268,7 @@ pass_begin(struct pass *pass, struct php_hone_store *store,
 	pass->had = 0;
 	/* Readers may have the warm ones: then a longer search is in vain. */
 	pass->cold_left =
-		shard->entries < SPARED * 2 ? shard->entries / 2 : SPARED;
+		shard->entries / 2 < SPARED ? shard->entries / 2 : SPARED;
 	if (shard->spare_pause != 0)
 		pass->cold_left = 0;
 	pass->found_warm = false;

@@ -561,7 +561,7 @@ php_hone_cold_sum(const void *bytes, size_t size)
 
 	for (; size >= sizeof sums; size -= sizeof sums, at += sizeof sums)
 		for (unsigned i = 0; i < 4; i++)
-			sums[i] = add_to_sum(sums[i], at + 8 * i, 8);
+			sums[i] = add_to_sum(sums[i], at + i * sizeof *sums, 8);
 	for (; size >= 8; size -= 8, at += 8)
 		sums[0] = add_to_sum(sums[0], at, 8);
 	sums[0] = add_to_sum(sums[0], at, size);
