@@ -64,10 +64,11 @@ struct members {
 	size_t given;
 	/* offset of the first job in the packed stream */
 	uint64_t offset;
-	/* The input, of which `whole` bytes are whole members with so much
-	 * content at most. The next one is looked at when there are `enough`
-	 * bytes. */
+	/* The input from `begin` on, of which `whole` bytes are whole members
+	 * with so much content at most. The next one is looked at when there
+	 * are `enough` bytes. */
 	unsigned char *input;
+	size_t begin;
 	size_t length;
 	size_t whole;
 	/* the first `coded` of them are unpacked; the rest stands for zeros */
@@ -218,9 +219,10 @@ look_for_zeros(struct members *m)
 {
 	size_t left = m->length - m->whole;
 	uint64_t zeros = 0;
-	size_t n = m->decoder->zeros ? m->decoder->zeros(m->input + m->whole,
-					       left, &zeros)
-				     : 0;
+	size_t n = m->decoder->zeros
+			   ? m->decoder->zeros(m->input + m->begin + m->whole,
+				     left, &zeros)
+			   : 0;
 
 	if (n == 0) {
 		m->full = m->zeros;
@@ -251,8 +253,8 @@ look(struct members *m)
 			break;
 		if (look_for_zeros(m))
 			continue;
-		size_t n =
-			m->decoder->whole(m->input + m->whole, left, &content);
+		size_t n = m->decoder->whole(
+			m->input + m->begin + m->whole, left, &content);
 		if (n == 0) {
 			m->other = true;
 		} else if (n > left) {
@@ -268,14 +270,26 @@ look(struct members *m)
 	}
 }
 
+/* Returns the room behind the input. */
+static size_t
+make_room(struct members *m)
+{
+	if (m->begin > 0 && m->unit - m->begin - m->length < PIECE) {
+		memmove(m->input, m->input + m->begin, m->length);
+		m->begin = 0;
+	}
+	return m->unit - m->begin - m->length;
+}
+
 /* Read until there is a job, or bytes that are not a whole member. */
 static void
 read_input(struct members *m)
 {
 	look(m);
 	while (!m->full && !m->other && !m->ended && m->length < m->unit) {
-		size_t got = 0, room = m->unit - m->length;
-		m->rc = image_stream_read(m->packed, m->input + m->length,
+		size_t got = 0, room = make_room(m);
+		m->rc = image_stream_read(m->packed,
+			m->input + m->begin + m->length,
 			room < PIECE ? room : PIECE, &got, &m->err);
 		m->ended = m->rc < 0 || got == 0;
 		m->length += m->ended ? 0 : got;
@@ -289,22 +303,38 @@ read_input(struct members *m)
 }
 
 /*
- * Make a job of the whole members. The reader owns the job before and after.
- * The job gets the input, and its former buffer, with the rest of the input, is
- * the next one: a new buffer for each job takes a page fault for each page.
+ * Move the whole members into the job, whose former buffer is used again: a new
+ * one for each job takes a page fault for each page. A job that is long beside
+ * the rest gets the input, and its buffer is the next input, with the rest. A
+ * short job is copied: a long rest would be copied for each of many such jobs.
  */
+static void
+divide_input(struct members *m, struct job *job, unsigned char *buffer)
+{
+	unsigned char *from = m->input + m->begin;
+
+	m->length -= m->whole;
+	if (m->begin > 0 || m->length > m->whole) {
+		memcpy(buffer, from, m->whole);
+		job->in = buffer;
+		m->begin = m->length ? m->begin + m->whole : 0;
+	} else {
+		memcpy(buffer, from + m->whole, m->length);
+		job->in = m->input;
+		m->input = buffer;
+	}
+}
+
+/* Make a job of the whole members. The reader owns the job before and after. */
 static bool
 make_job(struct members *m)
 {
 	struct job *job = &m->jobs[(m->first + m->count) % JOBS];
-	unsigned char *next = job->in ? job->in : malloc(m->unit);
+	unsigned char *buffer = job->in ? job->in : malloc(m->unit);
 
-	if (!next)
+	if (!buffer)
 		return false;
-	m->length -= m->whole;
-	memcpy(next, m->input + m->whole, m->length);
-	job->in = m->input;
-	m->input = next;
+	divide_input(m, job, buffer);
 	job->in_length = m->whole;
 	job->coded = m->coded;
 	job->zeros = m->zeros;
@@ -414,7 +444,7 @@ gather(struct members *m, size_t *length)
 		to += job->in_length;
 	}
 	if (bytes)
-		memcpy(to, m->input, m->length);
+		memcpy(to, m->input + m->begin, m->length);
 	return bytes;
 }
 
