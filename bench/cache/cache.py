@@ -80,6 +80,9 @@ def arguments():
     if args.root and (args.count or args.profile):
         parser.error('--count and --profile need --rivals debian12: the chroot '
                      'has no valgrind')
+    # A request belongs to one half of the stream.
+    if args.request < 1 or hits.HALF % args.request:
+        parser.error(f'--request: {hits.HALF} is no multiple of it')
     return args
 
 

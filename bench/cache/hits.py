@@ -25,6 +25,7 @@ STREAMS = {
     'arrays': (('hone', 'hone-warm', 'apcu-php', 'apcu-igbinary'),
                8000, 80000),
 }
+HALF = min(length for _, _, length in STREAMS.values()) // 2
 PARTS = (8, 4, 1)  # of the bytes of all arrays, besides 2
 # zipf-S: the frequency of the n-th key is n ** -S; uniform; scan: half of the keys
 # come in turn, the others by zipf-0.9.
