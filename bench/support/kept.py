@@ -96,8 +96,8 @@ def arrays(report):
 
 
 def apart(part, machine, date):
-    """Hit rates of a run of their own: PART-hits-MACHINE-DATE.json."""
-    for path in sorted(RESULTS.glob(f"{part}-hits-{machine}-*.json")):
+    """Hit rates of the last run of their own: PART-hits-MACHINE-DATE.json."""
+    for path in sorted(RESULTS.glob(f"{part}-hits-{machine}-*.json"))[-1:]:
         report = json.loads(path.read_text())
         if report["machine"]["date"] >= date:
             return path, report

@@ -153,13 +153,16 @@ class Kept(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             before, kept.RESULTS = kept.RESULTS, pathlib.Path(name)
             try:
-                (kept.RESULTS / "cache-hits-zen5-2026-11-29.json").write_text(
-                    json.dumps({"machine": {"date": "2026-11-29"}}))
-                found = [kept.apart("cache", "zen5", date) is not None
-                         for date in ("2026-11-29", "2026-11-30")]
+                for day in 28, 29:
+                    about = {"machine": {"date": f"2026-11-{day}"}}
+                    (kept.RESULTS / f"cache-hits-zen5-2026-11-{day}.json"
+                     ).write_text(json.dumps(about))
+                found = [kept.apart("cache", "zen5", f"2026-11-{day}")
+                         for day in (28, 29, 30)]
             finally:
                 kept.RESULTS = before
-        self.assertEqual(found, [True, False])
+        self.assertEqual([run and run[1]["machine"]["date"] for run in found],
+                         ["2026-11-29", "2026-11-29", None])
 
     def test_hone_runs_once_more_with_a_library_of_the_rivals(self):
         tool = cases.Tool("hone", ["hone", "convert"])
