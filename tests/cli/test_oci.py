@@ -705,7 +705,9 @@ class Exchange:
 
 @pytest.mark.parametrize("where", ["auths", "credsStore"])
 def test_an_identity_token_is_exchanged(logins, where):
+    """It takes the place of each other login, that of a netrc, too."""
     exchange = Exchange(logins.registry)
+    logins.file(".netrc", "machine 127.0.0.1 login a password b")
     logins.file("docker-credential-it", HELPER % (
         "echo '" + json.dumps({"Username": "<token>",
                                "Secret": Exchange.IDENTITY}) + "'"))
@@ -713,7 +715,8 @@ def test_an_identity_token_is_exchanged(logins, where):
         "auth": "eDp5", "identitytoken": Exchange.IDENTITY}}}
     path = logins.file(
         "auth.json", kept if where == "auths" else {where: "it"})
-    done = logins.run("--trace", "http", REGISTRY_AUTH_FILE=str(path))
+    done = logins.run("--trace", "http", REGISTRY_AUTH_FILE=str(path),
+                      HOME=str(logins.work))
     assert done.returncode == 0, done
     assert b" POST https://" in done.stderr
     exchange.check()

@@ -305,7 +305,8 @@ apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 		libcurl.easy_setopt(easy, CURLOPT_HTTPHEADER,
 			same ? target->headers : target->plain) == CURLE_OK &&
 		libcurl.easy_setopt(easy, CURLOPT_NETRC,
-			*named && !target->region && !target->auth
+			*named && !target->region && !target->auth &&
+					!target->form
 				? (long)CURL_NETRC_OPTIONAL
 				: (long)CURL_NETRC_IGNORED) == CURLE_OK;
 	if (good && same && target->user)
