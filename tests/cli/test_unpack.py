@@ -461,6 +461,18 @@ def test_a_bomb_of_many_parts_stays_small(hone, given, out, has_xz, kind):
     assert os.stat(out / "x").st_blocks == 0
 
 
+def test_many_short_jobs_beside_a_long_rest(hone, work):
+    """4 MiB are in the input when 60,000 jobs of 26 bytes begin: a frame that is
+    skipped, and one of zeros."""
+    noise = zstd(random.Random(1).randbytes(4300 * KI))
+    short = bytes.fromhex("502a4d1800000000"
+                          "28b52ffd8038001000002d00000d00010000")
+    path = store(work, "disk.raw.zst", noise + short * 60_000 + noise)
+    # a guard: 10 times what it takes
+    done = hone.json("map", "--json", path, before=["prlimit", "--cpu=10:10"])
+    assert [piece["length"] for piece in done][1:-1] == [60_000 * 4 * KI]
+
+
 def test_zeros_without_an_end_behind_xz(hone, work, has_xz):
     """The search for the index of a sparse file ends."""
     path = work / "disk.raw.xz"
