@@ -476,7 +476,8 @@ def test_memory_bounds_what_is_kept_of_a_server(hone):
     """Of 40 MiB that nobody releases. 64M are 12 MiB for a server."""
     with Server(images.noise(40 * MI)) as server, Server(bytes(512)) as least:
         some, few, all_of_it = (
-            hone.peak("digest", "-f", "raw", *words, url, env=CLEAN)[1]
+            hone.peak("digest", "-m", "2", "-f", "raw", *words, url,
+                      env=CLEAN)[1]
             for words, url in (([], least.url()),
                                (["--memory", "64M"], server.url()),
                                ([], server.url())))
