@@ -47,6 +47,7 @@ class BatchAttr(ctypes.Structure):
 DONE = ctypes.CFUNCTYPE(INT, SIZE, INT, ctypes.POINTER(FileData), VOID)
 
 open_fd = declare("hone_stream_open_fd", INT, POINTER, INT, VOID)
+open_memory = declare("hone_stream_open_memory", INT, POINTER, VOID, SIZE, VOID)
 open_ops = declare("hone_stream_open_ops", INT, POINTER, VOID, VOID, VOID)
 close = declare("hone_stream_close", INT, VOID)
 read = declare("hone_stream_read", SSIZE, VOID, VOID, SIZE)
