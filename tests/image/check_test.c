@@ -214,6 +214,22 @@ TEST(bit_63_is_compared)
 	JUDGE(damage);
 }
 
+TEST(counts_that_agree_hide_no_overlap)
+{
+	static const size_t tables[] = {
+		SMALL_L1, SMALL_REFCOUNT_TABLE, SMALL_REFCOUNT_BLOCK};
+	unsigned char image[SMALL_BYTES];
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		const struct damage damage = {SMALL_ENTRY(20), 8,
+			SMALL_AT(tables[i]), "overlaps", " overlaps a"};
+		small_image(image);
+		small_put(image, SMALL_COUNT(tables[i]), 2, 2);
+		small_put(image, damage.at, damage.bytes, damage.value);
+		judge(image, &damage);
+	}
+}
+
 TEST(nothing_lies_on_anything_else)
 {
 	static const struct damage damage[] = {
