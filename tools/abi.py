@@ -2,21 +2,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compare the ABI of the library with that of the last release.
 
-abi.py [--accept]
-
-tests/abi/libhone-VERSION.xml is the ABI of a release for x86-64, as abidw of
-libabigail writes it: each exported symbol and the types of the public headers.
-A changed or removed function, variable or type fails; additions pass.
---accept writes the ABI of this tree under the version of meson.build instead.
+The release is the last tag vVERSION before this commit, which is built too.
+libabigail compares each exported symbol and the types of the public headers:
+a changed or removed function, variable or type fails; additions pass. Before
+the first release there is nothing to compare.
 """
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-CPU = "x86_64"
+# Before this version is tagged, the library has no ABI to keep.
+FIRST = "0.1.0"
 # Nothing that differs between folders or after a change of comments.
 ABIDW = ["abidw", "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs",
          "--no-parameter-names", "--no-elf-needed", "--no-write-default-sizes",
@@ -49,7 +49,7 @@ def build(root):
 def write(root, path):
     """Write the ABI of a tree."""
     library = build(root)
-    run(*ABIDW, "--suppressions", ROOT / "tests/abi/private.abignore",
+    run(*ABIDW, "--suppressions", ROOT / "tools/private.abignore",
         "--out-file", path, library)
 
 
@@ -68,37 +68,41 @@ def version():
     return re.search(r"version: '(.*)'", text)[1]
 
 
-def accept(recorded):
-    """Record the ABI of this tree."""
-    path = ROOT / f"tests/abi/libhone-{version()}.xml"
-    write(ROOT, path)
-    for old in recorded:
-        if old != path:
-            old.unlink()
-    print(f"abi: wrote {path.relative_to(ROOT)}")
+def last_release():
+    """The tag of the last release, or None if there was none."""
+    tag = subprocess.run(["git", "describe", "--tags", "--abbrev=0",
+                          "--match", "v*"], cwd=ROOT, check=False, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    if tag.returncode and version() != FIRST:
+        sys.exit("abi: git finds no tag v*: fetch the tags of the releases")
+    return tag.stdout.strip() or None
+
+
+def tree_of(tag):
+    """A folder with the tree of a tag."""
+    folder = ROOT / "build/abi-release"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    archive = folder / "release.tar"
+    run("git", "archive", "-o", archive, tag, cwd=ROOT)
+    run("tar", "-xf", archive, "-C", folder)
+    return folder
 
 
 def main():
-    words = sys.argv[1:]
-    if words not in ([], ["--accept"]):
+    if len(sys.argv) > 1:
         sys.exit(__doc__)
-    if os.uname().machine != CPU:
-        print(f"abi: left out: tests/abi has the ABI of {CPU}, "
-              f"this machine is {os.uname().machine}")
+    tag = last_release()
+    if tag is None:
+        print(f"abi: {FIRST} is not released: nothing to compare")
         return
-    recorded = sorted((ROOT / "tests/abi").glob("libhone-*.xml"))
-    if words:
-        accept(recorded)
-        return
-    if len(recorded) != 1:
-        sys.exit(f"abi: tests/abi has {len(recorded)} files libhone-*.xml")
-    new = ROOT / "build/abi.xml"
+    old, new = ROOT / f"build/abi-{tag}.xml", ROOT / "build/abi.xml"
+    write(tree_of(tag), old)
     write(ROOT, new)
-    said = differences(recorded[0], new)
+    said = differences(old, new)
     if said:
-        sys.exit(f"{said}abi: not that of {recorded[0].name}; "
-                 "CONTRIBUTING.md says how to accept it")
-    print(f"abi: that of {recorded[0].name}, or more")
+        sys.exit(f"{said}abi: not that of {tag}: docs/abi.md")
+    print(f"abi: that of {tag}, or more")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import sys
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] /
@@ -81,6 +82,12 @@ class Abi(unittest.TestCase):
     def test_what_programs_do_not_use_may_change(self):
         for what, changes in PERMITTED.items():
             self.assertEqual(self.said_of(changes), "", what)
+
+    @unittest.mock.patch.dict("os.environ", GIT_DIR="/dev/null")
+    def test_a_later_version_needs_the_tags(self):
+        self.assertIsNone(abi.last_release())
+        with unittest.mock.patch("abi.version", lambda: "0.2.0"):
+            self.assertRaises(SystemExit, abi.last_release)
 
     def test_the_folder_leaves_no_trace(self):
         text = self.before.read_text("utf-8")

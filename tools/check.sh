@@ -139,11 +139,7 @@ check_all() {
     check_stage warnings-clang warnings clang
     check_stage warnings-release release_warnings
     check_stage public-headers headers
-    if [ "$(uname -m)" = x86_64 ]; then
-        check_stage abi abi
-    else
-        say "abi                   skipped: tests/abi has the ABI of x86_64"
-    fi
+    check_stage abi abi
     check_stage clang-tidy tidy
     if [ -n "$check_failed" ]; then
         say "check: failed:$check_failed"
