@@ -38,7 +38,7 @@ names() {
     python3 -B tools/names.py
 }
 
-# Each bug of tests/*/mutants.toml can be planted. A test first shows that the
+# Each bug of tests/mutants.toml can be planted. A test first shows that the
 # check works.
 mutants() {
     python3 -B tests/support/planting_test.py

@@ -3,8 +3,8 @@
 """Plant bugs in a copy of the sources, one at a time, and run the tests that
 have to catch them. Prints TAP.
 
-tests/PART/mutants.toml list the bugs, one a line; planting.py describes the
-rows. `tests` of a row must fail: `unit` is the Meson test PART_unit,
+tests/mutants.toml lists the bugs of each PART, one a line; planting.py describes
+the rows. `tests` of a row must fail: `unit` is the Meson test PART_unit,
 `tsan:unit` the same built by clang with ThreadSanitizer, `asan:unit` with
 AddressSanitizer, and `php:NAME` is php/tests/NAME.phpt with the extension of
 the copy. `command:test_map.py` is pytest of tests/PART/test_map.py with the
@@ -33,6 +33,7 @@ from pathlib import Path
 import planting
 
 ROOT = Path(__file__).resolve().parents[2]
+ROWS = ROOT / "tests/mutants.toml"
 COPIED = ["include", "src", "image", "cli", "php", "integrations", "tests",
           "packaging", "tools", "meson.build", "meson_options.txt", "dev",
           "NEWS.md", "LICENSE"]
@@ -209,28 +210,27 @@ class Tree:
 
 def mutants(part):
     """All mutants of a part, or of all parts, with full names of tests."""
-    found = []
-    for path in sorted(ROOT.glob(f"tests/{part or '*'}/mutants.toml")):
-        listed = planting.read(path, ROOT)
-        prefix = path.parent.name + "_"
-        for mutant in listed:
-            mutant["name"] = f"{path.parent.name}: {mutant['name']}"
-            mutant["tests"] = [
-                f"{kind}:{path.parent.name}/{name}" if kind == "command"
-                else f"{kind}{colon}{'' if kind == 'php' else prefix}{name}"
-                for kind, colon, name in
-                (test.rpartition(":") for test in mutant["tests"])]
-        used = {test for mutant in listed for test in mutant["tests"]}
-        for mutant in listed:
-            mutant["compiles"] = sorted(
-                test for test in used if ":" not in test)
-        found += listed
+    found = [mutant for mutant in planting.read(ROWS, ROOT)
+             if part in (None, mutant["part"])]
+    compiled = {}
+    for mutant in found:
+        folder = mutant["part"]
+        mutant["name"] = f"{folder}: {mutant['name']}"
+        mutant["tests"] = [
+            f"{kind}:{folder}/{name}" if kind == "command"
+            else f"{kind}{colon}{'' if kind == 'php' else folder + '_'}{name}"
+            for kind, colon, name in
+            (test.rpartition(":") for test in mutant["tests"])]
+        compiled.setdefault(folder, set()).update(
+            test for test in mutant["tests"] if ":" not in test)
+    for mutant in found:
+        mutant["compiles"] = sorted(compiled[mutant["part"]])
     return found
 
 
 def options():
     parser = argparse.ArgumentParser(
-        prog="./dev test mutants", description="Plant each bug of tests/PART/"
+        prog="./dev test mutants", description="Plant each bug of tests/"
         "mutants.toml in a copy, and run the tests that have to catch it.")
     parser.add_argument("part", nargs="?", help="of one part only")
     parser.add_argument("--sample", type=int, metavar="N",
@@ -344,8 +344,7 @@ def main():
     except planting.Wrong as error:
         sys.exit(str(error))
     if not chosen:
-        have = sorted({path.parent.name for path in
-                       ROOT.glob("tests/*/mutants.toml")})
+        have = sorted({mutant["part"] for mutant in mutants(None)})
         sys.exit(f"mutants: no part '{given.part}' with mutants; there are: "
                  f"{', '.join(have)}")
     chosen = [mutant for mutant in chosen if not given.name

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows of tests/PART/mutants.toml, and how a row changes its file.
+"""Rows of tests/mutants.toml, and how a row changes its file.
 
-A key of such a file is the path of a source. Its array has a row a line:
+A table of this file is named after a folder of tests. A key of the table is the
+path of a source. Its array has a row a line:
 
+    [ring]
     "src/ring/few.h" = [
       {name = "...", old = 'n > 0', new = 'n > 1', tests = ["unit"]},
     ]
@@ -26,23 +28,24 @@ class Wrong(Exception):
 
 
 def read(path, root):
-    """The rows of a file, each with `file` and `place`, its file and line."""
+    """The rows of a file, each with `part`, its table, `file`, the source, and
+    `place`, the file of the row and the line."""
     text = path.read_text()
     shown = path.relative_to(root)
     try:
-        tables = tomllib.loads(text)
+        parts = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise Wrong(f"{shown}: {error}") from None
     lines = [number for number, line in enumerate(text.splitlines(), 1)
              if line.lstrip().startswith("{")]
-    rows = [dict(row, file=file) for file, table in tables.items()
-            for row in table]
+    rows = [dict(row, part=part, file=file) for part, files in parts.items()
+            for file, table in files.items() for row in table]
     if len(lines) != len(rows):
         raise Wrong(f"{shown}: {len(rows)} rows on {len(lines)} lines: "
                     "a row is a line")
     for row, line in zip(rows, lines):
         row["place"] = f"{shown}:{line}"
-        keys = row.keys() - {"file", "place"}
+        keys = row.keys() - {"part", "file", "place"}
         if not REQUIRED <= keys or not keys <= REQUIRED | OPTIONAL:
             raise Wrong(f"{row['place']}: a row has name, old, new and tests; "
                         f"in, why or model; and no other key")

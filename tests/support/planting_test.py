@@ -35,7 +35,7 @@ def planted(old, new, more="", source=SOURCE):
         root = pathlib.Path(folder)
         (root / "a.c").write_text(source)
         (root / "m.toml").write_text(
-            f"# Bugs.\n'a.c' = [\n{ROW % (old, new, more)}]\n")
+            f"[part]\n'a.c' = [\n{ROW % (old, new, more)}]\n")
         try:
             row, = planting.read(root / "m.toml", root)
             _, before, after = planting.plant(root, row)
