@@ -37,7 +37,8 @@ need() {
         die "$command needs these programs: $lacking"
     [ "$(id -u)" -eq 0 ] || die "Debian packages are missing. Run as root:
     apt-get install --no-install-recommends $lacking"
-    must packages install_packages
+    say 'installing packages of Debian; with --needs, the command only lists them'
+    must debian-packages install_packages
     # git may be there only now.
     tree_begin
     lacking=$(missing "$@")
