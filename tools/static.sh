@@ -448,8 +448,9 @@ static_in() {
     again=$static/again/in-another-folder/$cpu
     must "$cpu-musl" static_musl
     must "$cpu-compiler" static_compiler "$first"
-    # shellcheck disable=SC2086
-    must "$cpu-libraries" static_build_libraries "$first" $static_libraries
+    for library in $static_libraries; do
+        must "$cpu-$library" static_build_libraries "$first" "$library"
+    done
     must "$cpu-hone" static_hone "$first"
     if [ -z "$static_check" ]; then
         must "$cpu-keep" static_keep
