@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "fake_sink.h"
+#include "fake_source.h"
 #include "support.h"
 
 #define CHUNK ((uint64_t)1 << 20)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "blocks/blocks.h"
-#include "fake_sink.h"
+#include "fake_source.h"
 #include "hash/hash.h"
 #include "support.h"
 

@@ -2,8 +2,10 @@
 #ifndef HONE_TESTS_IMAGE_FAKE_SOURCE_H
 #define HONE_TESTS_IMAGE_FAKE_SOURCE_H
 /*
- * A source without a file, whose disk is described by a string. It records its
- * calls and can fail. It aborts if a call breaks the contract of format.h.
+ * A source without a file, whose disk is described by a string, and a sink on a
+ * store in memory. Both record their calls and can fail. The source aborts if a
+ * call breaks the contract of format.h. A test fails if the places of the sink
+ * are not in ascending order.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -60,6 +62,40 @@ unsigned char fake_byte(const struct fake *fake, uint64_t offset);
 /* Those of [offset, offset + length), none past the end of the disk. */
 void fake_bytes(const struct fake *fake, uint64_t offset, unsigned char *bytes,
 	size_t length);
+
+#define FAKE_FILE_BYTES ((size_t)16 << 20)
+#define FAKE_PLACES 4096
+
+struct fake_sink {
+	struct image_sink sink;
+	struct image_store store;
+	struct image_store source_data;
+	const struct fake *fake;
+	/* FAKE_FILE_BYTES, of the test: zeros */
+	unsigned char *file;
+	/* a place has at most as many bytes; 0: any number */
+	uint64_t most;
+	/* bytes of the file between two places */
+	uint64_t gap;
+	/* fails from that guest offset on; 0: never */
+	uint64_t fail_reserve;
+	/* the write of that number fails; 0: none */
+	unsigned fail_write;
+	bool may_share;
+	/* what happened */
+	struct image_place places[FAKE_PLACES];
+	size_t n_places;
+	uint64_t at;
+	uint64_t next_host;
+	uint64_t shared;
+	unsigned n_writes;
+	unsigned n_shares;
+	struct image_copied copied;
+	struct image_error err;
+};
+
+/* An empty sink for a copy of the fake source. Keeps sink->file. */
+void fake_sink_init(struct fake_sink *sink, struct fake *source);
 
 /*
  * A gate between threads: fake_wait() returns once fake_open() was called. A

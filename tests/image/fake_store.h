@@ -29,4 +29,9 @@ void test_store_init(struct test_store *store, int fd);
 /* A file that is gone when it is closed. */
 int test_store_scratch(void);
 
+/* The file of a descriptor, opened by its path. */
+struct image_store *open_again(int fd);
+/* The descriptor itself, as a target. */
+struct image_store *use(int fd);
+
 #endif

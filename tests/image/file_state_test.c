@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include "file_support.h"
+#include "fake_store.h"
 #include "fake_memory.h"
 #include "store/file.h"
 #include "support.h"

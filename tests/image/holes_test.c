@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "store/file.h"
-#include "file_support.h"
+#include "fake_store.h"
 #include "support.h"
 
 #define PAGE 4096

@@ -324,3 +324,333 @@ TEST(every_read_and_allocation_may_fail)
 		unbuild(&b);
 	}
 }
+
+/* Damaged qcow2 images: what is refused, and by which sentence. */
+
+/* Where build() puts the tables of an image with clusters of 64 KiB. */
+#define REFCOUNTS 0x10000
+#define L1 0x20000
+#define L2 0x30000
+#define DATA 0x40000
+
+#define COPIED (UINT64_C(1) << 63)
+#define COMPRESSED (UINT64_C(1) << 62)
+
+/* Clusters 0 to 5 of the images below. */
+static const struct shape plain = {
+	16, false, IMAGE_CODEC_ZLIB, "sscz-c", 1, 512};
+static const struct shape extended = {
+	16, true, IMAGE_CODEC_ZSTD, "sscz-m", 1, 512};
+
+struct damage {
+	/* a number of so many bytes at this offset */
+	size_t at;
+	unsigned bytes;
+	uint64_t value;
+	/* NULL: the image is read all the same */
+	const char *words;
+};
+
+static int
+read_and_describe(struct built *b, struct image_error *err)
+{
+	struct image_open how = {0};
+	struct image_scratch scratch = {0};
+	struct image_source *source;
+
+	int rc = image_format_qcow2.open(
+		&b->counted.memory.store, &how, &source, err);
+	if (rc < 0)
+		return rc;
+	unsigned char *buf = malloc((size_t)source->size + 1);
+	assert_non_null(buf);
+	rc = source->ops->read(
+		source, &scratch, 0, buf, (size_t)source->size, err);
+	struct image_extent e = {0};
+	struct image_error other;
+	int found = 0;
+	for (uint64_t at = 0; found == 0 && at < source->size; at += e.length)
+		found = source->ops->extent(
+			source, at, source->size - at, &e, &other);
+	/* both find the same fault, but for what only decompressing shows */
+	if (found < 0) {
+		assert_int_equal(rc, found);
+		assert_string_equal(err->text, other.text);
+	}
+	image_scratch_destroy(&scratch);
+	free(buf);
+	image_close(source);
+	return rc;
+}
+
+static void
+judge(const struct shape *shape, const struct damage *damage)
+{
+	struct image_error err = {.again = false};
+	struct built b;
+
+	build(&b, shape, 1);
+	for (unsigned i = 0; i < damage->bytes; i++)
+		b.bytes[damage->at + i] =
+			(unsigned char)(damage->value >>
+					8 * (damage->bytes - 1 - i));
+	int rc = read_and_describe(&b, &err);
+	if (!damage->words) {
+		if (rc < 0)
+			fail_msg("0x%zx: %s", damage->at, err.text);
+	} else if (rc == 0 || !strstr(err.text, damage->words) ||
+		   strcmp(err.file, "built") != 0) {
+		fail_msg("0x%zx: not \"%s\": %d, %s", damage->at, damage->words,
+			rc, err.text);
+	}
+	unbuild(&b);
+}
+
+static void
+judge_all(const struct shape *shape, const struct damage *damages, size_t count)
+{
+	/* nothing that the damage does not do */
+	judge(shape, &(struct damage){0, 0, 0, NULL});
+	for (size_t i = 0; i < count; i++)
+		judge(shape, &damages[i]);
+}
+
+#define JUDGE_ALL(shape, damages)                                              \
+	judge_all(shape, damages, sizeof(damages) / sizeof((damages)[0]))
+
+TEST(fields_of_the_header_have_ranges)
+{
+	static const struct damage damages[] = {
+		{0, 4, 0x514649fa, "first bytes 51 46 49 fa"},
+		{4, 4, 1, "version 1"},
+		{4, 4, 4, "version 4"},
+		{20, 4, 8, "cluster_bits 8"},
+		{20, 4, 22, "cluster_bits 22"},
+		{24, 8, UINT64_C(1) << 63, "larger than any file"},
+		{24, 8, UINT64_C(1) << 62, "l1_size 1 is less than the"},
+		{32, 4, 3, "crypt_method 3"},
+		{32, 4, 2, "contradicts the encryption header"},
+		{32, 4, 1, "is encrypted (aes)"},
+		{36, 4, 0, "less than the 1 entry that a disk"},
+		/* more than the disk needs: saved states of machines */
+		{36, 4, 100, NULL},
+		{36, 4, (32 << 17) + 1, "more than 32 MiB"},
+		{36, 4, 32 << 17, "L1 table at 0x20000"},
+		{40, 8, 0, "L1 table offset is 0"},
+		{40, 8, L1 + 512, "L1 table offset 0x20200"},
+		{40, 8, 0x7fffff0000, "L1 table at 0x7fffff0000"},
+		{40, 8, UINT64_MAX - 65535, "past the end of the file"},
+		{48, 8, 0, "refcount table offset is 0"},
+		{48, 8, REFCOUNTS + 512, "refcount table offset"},
+		{48, 8, UINT64_MAX - 65535, "refcount table at"},
+		{56, 4, 0, "refcount_table_clusters is 0"},
+		{56, 4, 129, "refcount_table_clusters 129"},
+		{56, 4, 128, "refcount table at"},
+		{60, 4, 65537, "nb_snapshots 65537"},
+		{60, 4, 1, "snapshot table offset is 0"},
+		{64, 8, 512, "snapshot table offset 0x200"},
+		{64, 8, UINT64_C(1) << 63, "snapshot table at"},
+		{64, 8, 0x10000000, NULL},
+		{72, 8, 2, "is marked corrupt"},
+		{72, 8, 4, "does not name it"},
+		{72, 8, 8, "compression_type 0 contradicts"},
+		{72, 8, 32, "feature bit 5"},
+		{72, 8, UINT64_C(1) << 63, "feature bit 63"},
+		{72, 8, 1, NULL},
+		{80, 8, UINT64_MAX, NULL},
+		{88, 8, 2, "no external data file"},
+		{88, 8, UINT64_MAX - 2, NULL},
+		{96, 4, 7, "refcount_order 7"},
+		{96, 4, 6, NULL},
+		{100, 4, 96, "header_length 96"},
+		{100, 4, 108, "header_length 108"},
+		{100, 4, 65536 + 8, "header_length 65544"},
+		{100, 4, 104, NULL},
+		{104, 1, 1, "compression_type 1 contradicts"},
+		{8, 8, 104, "backing_file_offset 0x68"},
+		{8, 8, 65537, "backing_file_offset 0x10001"},
+		{8, 8, 65536, "backing file name has 0 bytes"},
+	};
+
+	JUDGE_ALL(&plain, damages);
+}
+
+TEST(the_fields_of_version_2_end_sooner)
+{
+	/* what is there is a header extension: its type is 0 */
+	static const struct damage damages[] = {{4, 4, 2, NULL}};
+	static const struct shape v2 = {
+		16, false, IMAGE_CODEC_ZLIB, "ss-c", 1, 512};
+
+	JUDGE_ALL(&v2, damages);
+	judge(&plain, &(struct damage){4, 4, 2, "reserved bits"});
+}
+
+TEST(header_extensions_end_in_the_header)
+{
+	static const struct damage damages[] = {
+		{112, 8, 0x1234567800000000 + 65536 - 120, NULL},
+		{112, 8, 0x1234567800000000 + 65536 - 119,
+			"extends past the end"},
+		{112, 8, 0x12345678ffffffff, "has 4294967295 bytes"},
+		{112, 8, 0x00000000ffffffff, "extends past the end"},
+		{112, 8, 0xe2792aca00000000, "backing file format has 0 bytes"},
+		{112, 8, 0xe2792aca00000010, "backing file format has 16"},
+		{112, 8, 0xe2792aca00000001, "contains a zero byte"},
+		{112, 8, 0x4441544100000400, "data file name has 1024 bytes"},
+		{112, 8, 0x6803f85700000031, "has 49 bytes, which"},
+		{112, 8, 0x6803f85700000001, "has 1 byte, which is not a"},
+		{112, 8, 0x6803f85700000030, NULL},
+		{112, 8, 0x0537be7700000001, "has 1 byte, which is not 16"},
+		{112, 8, 0x0537be7700000010, "contradicts the encryption"},
+	};
+
+	JUDGE_ALL(&plain, damages);
+}
+
+TEST(entries_of_the_l1_table_are_checked)
+{
+	static const struct damage damages[] = {
+		{L1, 8, L2 | COPIED | 1, "reserved bits"},
+		{L1, 8, L2 | UINT64_C(1) << 56, "reserved bits"},
+		{L1, 8, L2 + 512, "not a multiple of the cluster size"},
+		{L1, 8, COPIED, "points at the header"},
+		{L1, 8, 0x100000000, "L2 table at 0x100000000"},
+		{L1, 8, DATA + 0x20000, "L2 table at 0x60000"},
+		{L1, 8, L2, NULL},
+		{L1, 8, 0, NULL},
+	};
+
+	JUDGE_ALL(&plain, damages);
+}
+
+TEST(two_entries_have_no_table_in_common)
+{
+	static const struct shape many = {
+		9, false, IMAGE_CODEC_ZLIB, "s-----------", 32, 0};
+
+	/* the second and the fifth, of six tables */
+	judge(&many, &(struct damage){1024 + 8, 8, 1536 + 4 * 512,
+			     "have the same L2 table at 0xe00"});
+}
+
+TEST(entries_of_l2_tables_are_checked)
+{
+	static const struct damage damages[] = {
+		{L2, 8, DATA | 2, "reserved bits"},
+		{L2, 8, DATA | UINT64_C(1) << 61, "reserved bits"},
+		{L2, 8, DATA + 512, "not a multiple of the cluster size"},
+		{L2, 8, COPIED, "has bit 63 set but no offset"},
+		{L2, 8, 0x100000000, "data cluster of guest offset 0x0"},
+		{L2 + 8, 8, 0x60000, "data cluster of guest offset 0x10000 at"},
+		{L2, 8, L1, "overlaps the L1 table"},
+		{L2, 8, REFCOUNTS, "overlaps the refcount table"},
+		{L2, 8, DATA, NULL},
+		{L2, 8, DATA | COPIED | 1, NULL},
+		{L2, 8, DATA + 512 + 1, "not a multiple"},
+		{L2 + 16, 8, COMPRESSED | 0x100000000, "compressed cluster"},
+		{L2 + 16, 8, COMPRESSED, "overlaps the header"},
+		{L2 + 16, 8, COMPRESSED | L1, "overlaps the L1 table"},
+		{L2 + 16, 8, COMPRESSED | COPIED | 0x60000, "bit 63 set"},
+		{L2 + 16, 8, COMPRESSED | DATA, "does not decompress to"},
+		{0x60001, 8, 0, "compressed cluster of guest offset 0x20000"},
+	};
+
+	JUDGE_ALL(&plain, damages);
+}
+
+TEST(subclusters_are_checked)
+{
+	static const struct damage damages[] = {
+		{L2 + 8, 8, 0x1ffffffff, "both allocated and zero"},
+		{L2, 8, 0, "the cluster has no offset"},
+		{L2, 8, DATA | 1, "reserved bits"},
+		{L2 + 40, 8, 1, "but the cluster is compressed"},
+		{L2 + 8, 8, 0, NULL},
+		/* the file ends after half a cluster: bit 16 is past it */
+		{L2 + 16, 8, 0xb0000, "lies past the end"},
+	};
+
+	JUDGE_ALL(&extended, damages);
+	judge(&(struct shape){13, false, 0, "s", 1, 0},
+		&(struct damage){72, 8, 16, "cluster_bits 13 is less than 14"});
+}
+
+/* QEMU leaves the rest of the last sector out, and clusters unfinished. */
+TEST(the_file_may_end_behind_the_last_byte_that_is_used)
+{
+	static const struct {
+		struct shape shape;
+		/* of the last cluster; 0: as far as its bytes */
+		size_t used;
+	} images[] = {
+		{{16, false, IMAGE_CODEC_ZLIB, "c", 1, 0}, 0},
+		{{16, false, IMAGE_CODEC_ZSTD, "sc", 1, 0}, 0},
+		{{16, false, IMAGE_CODEC_ZLIB, "s", 1, 1000}, 64536},
+		{{16, true, IMAGE_CODEC_ZLIB, "s", 1, 1000}, 64536},
+		{{16, true, IMAGE_CODEC_ZLIB, "h", 1, 0}, 32768},
+	};
+	struct image_error err;
+
+	for (size_t i = 0; i < sizeof(images) / sizeof(images[0]); i++) {
+		struct built b;
+		build(&b, &images[i].shape, 1);
+		size_t end = images[i].used ? DATA + images[i].used : b.length;
+		b.counted.memory.store.size = end;
+		assert_int_equal(read_and_describe(&b, &err), 0);
+		b.counted.memory.store.size = end - 1;
+		assert_int_equal(read_and_describe(&b, &err), -EINVAL);
+		unbuild(&b);
+	}
+}
+
+/* One sector more than there is in the file is not what QEMU leaves. */
+TEST(a_compressed_cluster_may_lack_a_part_of_a_sector)
+{
+	struct image_error err;
+	struct built b;
+
+	build(&b, &plain, 1);
+	/* the last one in the file; bits 54 on count its sectors */
+	assert_true((b.bytes[L2 + 40] & 0xc0) == 0x40);
+	b.bytes[L2 + 41] = (unsigned char)(b.bytes[L2 + 41] + 0x40);
+	assert_int_equal(read_and_describe(&b, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "lies past the end"));
+	unbuild(&b);
+}
+
+TEST(a_zero_cluster_that_has_a_place_reads_as_zeros)
+{
+	struct image_scratch scratch = {0};
+	struct image_error err;
+	struct built b;
+	unsigned char buf[512];
+
+	build(&b, &plain, 1);
+	b.bytes[L2 + 7] |= 1;
+	memset(b.disk, 0, sizeof(buf));
+	struct image_source *source = open_built(&b);
+	assert_int_equal(
+		source->ops->read(source, &scratch, 0, buf, sizeof(buf), &err),
+		0);
+	assert_memory_equal(buf, b.disk, sizeof(buf));
+	image_close(source);
+	unbuild(&b);
+}
+
+TEST(every_truncation_is_refused)
+{
+	struct image_error err;
+	struct built b;
+
+	build(&b, &plain, 1);
+	/* the compressed cluster at the end is what is missed last */
+	for (size_t size = b.length; size-- > 0;) {
+		b.counted.memory.store.size = size;
+		int rc = read_and_describe(&b, &err);
+		assert_true(rc == -EINVAL);
+		if (size > 512 && size < b.length - 512)
+			size -= support_below(&(uint64_t){size}, 509);
+	}
+	unbuild(&b);
+}
