@@ -1,9 +1,56 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Hostile qcow2 images, each with what the command has to say of it."""
-import hostile_fields  # noqa: F401  pylint: disable=unused-import
-import hostile_tables  # noqa: F401  pylint: disable=unused-import
-from defects import DEFECTS
-from qcow2_builder import Builder
+import os
+import struct
+import zlib
+from dataclasses import dataclass, field
+
+from qcow2_builder import (BACKING_FORMAT, BITMAPS, Builder, COMPRESSED,
+                           COPIED, DATA_FILE, deflated, ENCRYPTION,
+                           FEATURE_NAMES, KI, MI)
+
+DEFECTS = {}
+
+
+@dataclass
+class Defect:
+    """An image, and what is expected of it."""
+    # called with a Builder and the folder of the image
+    make: object
+    # what the sentence has; "": the image can be read
+    part: str
+    # hone info shows the image: it does not read what is wrong
+    info: bool = False
+    # tests of hone check that fail; None: it cannot be checked
+    check: tuple = ("well_formed",)
+    # of the Builder
+    builder: dict = field(default_factory=dict)
+    # of convert, map and compare; {folder} is replaced
+    options: tuple = ()
+    # of convert alone
+    convert: tuple = ()
+    # bytes that a command may read: the largest table, and what a sanitizer reads
+    # of /proc
+    read: int = 65 << 20
+    # another file is named, "decoy", which must not be opened
+    decoy: bool = False
+
+
+def defect(part, **expected):
+    """Enter a maker under its own name."""
+    def enter(make):
+        assert make.__name__ not in DEFECTS
+        DEFECTS[make.__name__] = Defect(make, part, **expected)
+        return make
+    return enter
+
+
+def field_defect(name, fields, part, **expected):
+    """Enter an image whose header has these fields."""
+    def make(image, _folder):
+        image.fields.update(fields)
+    assert name not in DEFECTS, name
+    DEFECTS[name] = Defect(make, part, **expected)
 
 
 def make_image(name, path):
@@ -12,3 +59,848 @@ def make_image(name, path):
     image = Builder(**one.builder)
     one.make(image, path.parent)
     image.write(path)
+
+
+# Headers: fields out of their range, extensions, and names of other files.
+
+HUGE32, HUGE64 = 0xffffffff, 0xffffffffffffffff
+
+# name, fields, part of the sentence
+ROWS = [
+    ("version_0", {"version": 0}, "version 0"),
+    ("version_4", {"version": 4}, "version 4"),
+    ("version_huge", {"version": HUGE32}, "version 4294967295"),
+    ("cluster_bits_0", {"cluster_bits": 0}, "cluster_bits 0"),
+    ("cluster_bits_8", {"cluster_bits": 8}, "cluster_bits 8"),
+    ("cluster_bits_22", {"cluster_bits": 22}, "cluster_bits 22"),
+    ("cluster_bits_64", {"cluster_bits": 64}, "cluster_bits 64"),
+    ("cluster_bits_huge", {"cluster_bits": HUGE32}, "cluster_bits 4294967295"),
+    ("size_negative", {"size": 1 << 63}, "size 9223372036854775808"),
+    ("size_huge", {"size": HUGE64}, "size 18446744073709551615"),
+    ("size_beyond_the_l1_table", {"size": 1 << 40}, "l1_size 1 is less than the"),
+    ("l1_size_0", {"l1_size": 0}, "l1_size 0 is less than the 1 entry"),
+    ("l1_size_huge", {"l1_size": HUGE32}, "l1_size 4294967295 needs more"),
+    ("l1_size_past_the_cap", {"l1_size": (32 << 20) // 8 + 1}, "32 MiB"),
+    ("l1_size_past_the_end", {"l1_size": 1 << 16}, "L1 table at 0x3000"),
+    ("l1_offset_0", {"l1_table_offset": 0}, "L1 table offset is 0"),
+    ("l1_unaligned", {"l1_table_offset": 0x3008}, "L1 table offset 0x3008"),
+    ("l1_past_the_end", {"l1_table_offset": 1 << 40}, "0x10000000000"),
+    ("l1_negative", {"l1_table_offset": 1 << 63}, "0x8000000000000000"),
+    ("l1_overflows", {"l1_table_offset": HUGE64 & ~0xfff},
+     "0xfffffffffffff000"),
+    ("refcount_table_0", {"refcount_table_offset": 0},
+     "refcount table offset is 0"),
+    ("refcount_table_unaligned", {"refcount_table_offset": 0x1200},
+     "refcount table offset 0x1200"),
+    ("refcount_table_past_the_end", {"refcount_table_offset": 1 << 50},
+     "refcount table at 0x4000000000000"),
+    ("refcount_table_overflows", {"refcount_table_offset": HUGE64 & ~0xfff},
+     "refcount table at 0xfffffffffffff000"),
+    ("refcount_table_empty", {"refcount_table_clusters": 0},
+     "refcount_table_clusters is 0"),
+    ("refcount_table_huge", {"refcount_table_clusters": HUGE32},
+     "refcount_table_clusters 4294967295"),
+    ("nb_snapshots_past_the_cap", {"nb_snapshots": 65537},
+     "nb_snapshots 65537"),
+    ("nb_snapshots_huge", {"nb_snapshots": HUGE32},
+     "nb_snapshots 4294967295"),
+    ("snapshots_at_0", {"nb_snapshots": 1}, "snapshot table offset is 0"),
+    ("snapshots_unaligned", {"nb_snapshots": 1, "snapshots_offset": 0x1001},
+     "snapshot table offset 0x1001"),
+    ("snapshots_past_the_end", {"nb_snapshots": 1,
+                                "snapshots_offset": 1 << 40},
+     "snapshot table at 0x10000000000"),
+    ("snapshots_negative", {"snapshots_offset": 1 << 63},
+     "snapshot table at 0x8000000000000000"),
+    ("crypt_method_3", {"crypt_method": 3}, "crypt_method 3"),
+    ("luks_without_its_header", {"crypt_method": 2}, "crypt_method 2"),
+    ("compression_type_without_its_bit", {"compression_type": 1},
+     "compression_type 1 contradicts"),
+    ("compression_bit_without_its_type", {"incompatible_features": 8},
+     "compression_type 0 contradicts"),
+    ("compression_type_2", {"incompatible_features": 8,
+                            "compression_type": 2}, "compression_type 2"),
+    ("refcount_order_7", {"refcount_order": 7}, "refcount_order 7"),
+    ("refcount_order_huge", {"refcount_order": HUGE32},
+     "refcount_order 4294967295"),
+    ("header_length_0", {"header_length": 0}, "header_length 0"),
+    ("header_length_100", {"header_length": 100}, "header_length 100"),
+    ("header_length_106", {"header_length": 106}, "header_length 106"),
+    ("header_length_past_the_cluster", {"header_length": 4104},
+     "header_length 4104"),
+    ("header_length_huge", {"header_length": 0xfffffff8},
+     "header_length 4294967288"),
+    ("raw_data_file_without_data_file", {"autoclear_features": 2},
+     "bit 1 of autoclear_features"),
+    ("extended_l2_with_small_clusters", {"incompatible_features": 16},
+     "cluster_bits 12 is less than 14"),
+    ("backing_name_in_the_header", {"backing_file_offset": 64,
+                                    "backing_file_size": 4},
+     "backing_file_offset 0x40"),
+    ("backing_name_past_the_cluster", {"backing_file_offset": 4097,
+                                       "backing_file_size": 4},
+     "backing_file_offset 0x1001"),
+    ("backing_name_past_the_end", {"backing_file_offset": 1 << 62,
+                                   "backing_file_size": 4},
+     "backing_file_offset 0x4000000000000000"),
+    ("backing_name_empty", {"backing_file_offset": 2048,
+                            "backing_file_size": 0}, "has 0 bytes"),
+    ("backing_name_too_long", {"backing_file_offset": 2048,
+                               "backing_file_size": 1024}, "has 1024 bytes"),
+    ("backing_name_huge", {"backing_file_offset": 2048,
+                           "backing_file_size": HUGE32},
+     "has 4294967295 bytes"),
+]
+
+for _name, _fields, _part in ROWS:
+    field_defect(_name, _fields, _part)
+
+for _bit in (5, 31, 63):
+    field_defect(f"unknown_feature_{_bit}",
+                 {"incompatible_features": 1 << _bit}, f"bit {_bit}",
+                 info=True, check=("unknown_features",))
+field_defect("marked_corrupt", {"incompatible_features": 2},
+             "is marked corrupt", info=True, check=("corrupt",))
+field_defect("encrypted", {"crypt_method": 1}, "is encrypted (aes)",
+             info=True, check=("encryption",))
+field_defect("data_file_without_name", {"incompatible_features": 4},
+             "does not name it", info=True,
+             check=("data_file", "well_formed"))
+# Bits that may be ignored, by definition.
+field_defect("unknown_compatible_and_autoclear_features",
+             {"compatible_features": HUGE64 & ~1,
+              "autoclear_features": HUGE64 & ~3}, "", info=True, check=())
+
+
+@defect("first bytes 51 46 49 fc")
+def magic_damaged(image, _folder):
+    """Opened with -f qcow2 alone."""
+    image.fields["magic"] = 0x514649fc
+
+
+@defect("has 71 bytes, too few for a qcow2 header")
+def header_cut_at_71(image, _folder):
+    """Shorter than version 2."""
+    image.length = 71
+
+
+@defect("has 103 bytes, too few for a qcow2 header")
+def header_cut_at_103(image, _folder):
+    """Shorter than version 3."""
+    image.length = 103
+
+
+@defect("L1 table at 0x3000")
+def only_the_header(image, _folder):
+    """Nothing but zeros would be read."""
+    image.length = 112
+
+
+@defect("header extension 0x11223344 at 0x70 has 4294967295 bytes")
+def extension_huge(image, _folder):
+    """Its length overflows 32 bits with its head."""
+    image.body[112] = struct.pack(">II", 0x11223344, HUGE32)
+
+
+@defect("header extension 0x11223344 at 0x70 has 3977 bytes")
+def extension_passes_the_cluster(image, _folder):
+    """By a byte."""
+    image.body[112] = struct.pack(">II", 0x11223344, 4096 - 120 + 1)
+
+
+@defect("extends past the end of the header at 0xc00")
+def extension_passes_the_backing_name(image, _folder):
+    """Two fields in one place."""
+    image.backing(b"decoy")
+    image.extensions.append((0x11223344, bytes(4096 - 1024)))
+
+
+@defect("", info=True, check=())
+def extensions_by_the_hundred(image, _folder):
+    """Unknown ones are harmless."""
+    image.extensions = [(0x11223344, b"")] * 490
+
+
+@defect("header has two extensions: backing file format")
+def backing_format_twice(image, _folder):
+    """Two readers could take one each."""
+    image.backing(b"decoy")
+    image.extensions.append((BACKING_FORMAT, b"qcow2"))
+
+
+@defect("backing file format has 16 bytes")
+def backing_format_long(image, _folder):
+    """QEMU takes 15."""
+    image.extensions.append((BACKING_FORMAT, b"q" * 16))
+
+
+@defect("backing file format contains a zero byte")
+def backing_format_with_zero(image, _folder):
+    """Two readers could end it at different places."""
+    image.extensions.append((BACKING_FORMAT, b"raw\0qcow2"))
+
+
+@defect("backing file name contains a zero byte")
+def backing_name_with_zero(image, _folder):
+    """The same."""
+    image.backing(b"/dev/null\0x")
+
+
+@defect("header has two extensions: external data file name")
+def data_file_twice(image, _folder):
+    """The same for the data."""
+    image.data_file(b"decoy")
+    image.extensions.append((DATA_FILE, b"other"))
+
+
+@defect("external data file name has 1024 bytes")
+def data_file_name_long(image, _folder):
+    """One more than the format allows."""
+    image.data_file(b"d" * 1024)
+
+
+@defect("feature name table has 47 bytes")
+def feature_names_cut(image, _folder):
+    """A row has 48."""
+    image.extensions.append((FEATURE_NAMES, bytes(47)))
+
+
+@defect("header has two extensions: feature name table")
+def feature_names_twice(image, _folder):
+    """Of two tables, one would lie."""
+    image.extensions += [(FEATURE_NAMES, bytes(48))] * 2
+
+
+@defect("incompatible feature '\\x1b[2J" + "x" * 42 + "' (bit 9)", info=True,
+        check=("unknown_features",))
+def feature_name_for_the_terminal(image, _folder):
+    """Control characters do not reach it."""
+    image.extensions.append((FEATURE_NAMES, b"\0\x09\x1b[2J" + b"x" * 42))
+    image.fields["incompatible_features"] = 1 << 9
+
+
+@defect("pointer to the encryption header has 8 bytes")
+def encryption_pointer_short(image, _folder):
+    """The extension has 16."""
+    image.fields["crypt_method"] = 2
+    image.extensions.append((ENCRYPTION, bytes(8)))
+
+
+@defect("is encrypted (luks)", info=True,
+        check=("encryption", "well_formed"))
+def encryption_header_past_the_end(image, _folder):
+    """Encryption is refused in any case."""
+    image.fields["crypt_method"] = 2
+    image.extensions.append((ENCRYPTION, struct.pack(">QQ", 1 << 60, KI)))
+
+
+@defect("", info=True, check=("bitmaps",))
+def bitmaps_huge(image, _folder):
+    """Bitmaps are no part of the disk."""
+    image.fields["autoclear_features"] = 1
+    image.extensions.append((BITMAPS, struct.pack(
+        ">IIQQ", HUGE32, 0, HUGE64, HUGE64 & ~0xfff)))
+
+
+@defect("", info=True, check=("bitmaps", "refcounts"))
+def bitmap_directory_of_64_mib(image, _folder):
+    """In a hole of the file: entries of zeros."""
+    image.fields["autoclear_features"] = 1
+    image.extensions.append((BITMAPS, struct.pack(
+        ">IIQQ", 65535, 0, 64 << 20, 1 << 20)))
+    image.length = 66 << 20
+
+
+# Images that name other files: none of them is opened without leave.
+ALLOW = ("--allow-backing", "{folder}")
+ALLOW_DATA = ("--allow-data-file", "{folder}")
+BACKED, DATA = ("backing_file",), ("data_file",)
+
+
+def names(name, part, prefix=b"", suffix=b"", fmt=b"raw", allow=()):
+    """An image whose backing file is the decoy, under some name."""
+    def make(image, folder):
+        path = prefix.replace(b"FOLDER", os.fsencode(folder)) + suffix
+        image.backing(path, fmt)
+    DEFECTS[name] = Defect(make, part, info=True, check=BACKED, decoy=True,
+                           options=allow)
+
+
+names("backing_absolute", "is not opened without --allow-backing",
+      b"FOLDER/", b"decoy")
+names("backing_relative", "is not opened without --allow-backing", b"decoy")
+names("backing_above", "is not opened without --allow-backing",
+      b"../", b"decoy")
+names("backing_passwd", "its backing_file '/etc/passwd' is not opened",
+      b"/etc/passwd")
+names("backing_json", "begins with a protocol",
+      b'json:{"driver":"raw","file.filename":"FOLDER/', b'decoy"}',
+      allow=ALLOW)
+names("backing_protocol", "begins with a protocol", b"file:FOLDER/decoy",
+      allow=ALLOW)
+names("backing_file_url", "begins with a protocol", b"file://FOLDER/decoy",
+      allow=ALLOW)
+names("backing_nbd", "begins with a protocol", b"nbd://127.0.0.1:1/x",
+      allow=ALLOW)
+names("backing_outside", "is not below the allowed directory", b"/etc/passwd",
+      allow=ALLOW)
+names("backing_climbs_out", "is not below the allowed directory",
+      b"FOLDER/../../../../../../../../etc/", b"passwd", allow=ALLOW)
+names("backing_format_vdi", "'vdi' is not qcow2, vmdk, vpc or raw", b"small",
+      fmt=b"vdi", allow=ALLOW)
+names("backing_format_vmdk", "too few for a VMDK header", b"small", fmt=b"vmdk",
+      allow=ALLOW)
+names("backing_format_vpc", "too few for the footer of a VHD", b"small",
+      fmt=b"vpc", allow=ALLOW)
+names("backing_format_gce", "'gce' is not qcow2, vmdk, vpc or raw", b"small",
+      fmt=b"gce", allow=ALLOW)
+names("backing_without_format", "the image has no backing_format",
+      b"small", fmt=None, allow=ALLOW)
+names("backing_is_absent", "No such file", b"absent", allow=ALLOW)
+names("backing_is_the_directory", "is not below the allowed directory", b".",
+      allow=ALLOW)
+names("backing_is_a_device", "is not below the allowed directory", b"/dev/zero",
+      allow=ALLOW)
+
+
+@defect("is not a regular file", info=True, check=BACKED, options=ALLOW,
+        decoy=True)
+def backing_is_a_fifo(image, _folder):
+    """Opening it would wait for ever; the decoy is one."""
+    image.backing(b"decoy")
+
+
+@defect("is not a regular file", info=True, check=BACKED, options=ALLOW)
+def backing_is_a_directory(image, folder):
+    """Neither is a socket."""
+    (folder / "folder").mkdir()
+    image.backing(b"folder")
+
+
+@defect("is not below the allowed directory", info=True, check=BACKED,
+        options=ALLOW)
+def backing_through_a_symlink(image, folder):
+    """Out of the directory that is allowed."""
+    (folder / "link").symlink_to("/etc")
+    image.backing(b"link/passwd")
+
+
+@defect("the chain is a loop", info=True, check=BACKED, options=ALLOW)
+def backing_is_itself(image, _folder):
+    """A loop of one."""
+    image.backing(b"image.qcow2", b"qcow2")
+
+
+@defect("the chain is a loop", info=True, check=BACKED, options=ALLOW)
+def backing_loop_of_three(image, folder):
+    """The last one names the first."""
+    image.backing(b"b.qcow2", b"qcow2")
+    for name, other in ("b", b"c.qcow2"), ("c", b"image.qcow2"):
+        below = Builder()
+        below.backing(other, b"qcow2")
+        below.write(folder / f"{name}.qcow2")
+
+
+@defect("the chain is a loop", info=True, check=BACKED, options=ALLOW)
+def backing_loop_of_hard_links(image, folder):
+    """Another name of the same file."""
+    below = Builder()
+    below.backing(b"c.qcow2", b"qcow2")
+    below.write(folder / "b.qcow2")
+    os.link(folder / "b.qcow2", folder / "c.qcow2")
+    image.backing(b"b.qcow2", b"qcow2")
+
+
+@defect("is file 65 of the chain", info=True, check=BACKED, options=ALLOW)
+def backing_chain_of_100(image, folder):
+    """Each costs a descriptor."""
+    image.backing(b"1.qcow2", b"qcow2")
+    for depth in range(1, 100):
+        below = Builder()
+        below.backing(b"%d.qcow2" % (depth + 1), b"qcow2")
+        below.write(folder / f"{depth}.qcow2")
+
+
+@defect("l1_size 4294967295 needs more", info=True, check=BACKED, options=ALLOW)
+def backing_is_hostile(image, folder):
+    """The sentence is about that file."""
+    below = Builder()
+    below.fields["l1_size"] = 0xffffffff
+    below.write(folder / "below.qcow2")
+    image.backing(b"below.qcow2", b"qcow2")
+
+
+@defect("is not opened without --allow-data-file", info=True, check=DATA,
+        decoy=True)
+def data_file_named(image, _folder):
+    """The bytes of the disk would be those of any file."""
+    image.data_file(b"decoy")
+
+
+@defect("is not opened without --allow-data-file", info=True, check=DATA)
+def data_file_passwd(image, _folder):
+    """CVE-2024-32498."""
+    image.data_file(b"/etc/passwd")
+
+
+@defect("begins with a protocol", info=True, check=DATA, options=ALLOW_DATA,
+        decoy=True)
+def data_file_json(image, _folder):
+    """The same by way of QEMU's own words."""
+    image.data_file(b'json:{"driver":"file","filename":"decoy"}')
+
+
+@defect("is not a regular file", info=True, check=DATA, options=ALLOW_DATA,
+        decoy=True)
+def data_file_is_a_fifo(image, _folder):
+    """The decoy is one."""
+    image.data_file(b"decoy")
+
+
+@defect("is not below the allowed directory", info=True, check=DATA,
+        options=ALLOW_DATA)
+def data_file_outside(image, _folder):
+    """Of the directory that is allowed."""
+    image.data_file(b"/etc/passwd")
+
+
+@defect("data cluster of guest offset 0x0 at 0x0 with 4096 bytes lies past",
+        info=True, check=DATA, options=ALLOW_DATA)
+def data_file_too_short(image, folder):
+    """Zeros would be read."""
+    (folder / "short").write_bytes(b"x" * 4095)
+    image.data_file(b"short")
+
+
+@defect("has an offset that differs from the guest offset", info=True,
+        check=("data_file", "well_formed"), options=ALLOW_DATA)
+def data_file_with_other_places(image, folder):
+    """Offsets in it are those of the disk."""
+    (folder / "data").write_bytes(bytes(1 << 20))
+    image.data_file(b"data")
+    image.l2(2, 0x3000 | 1 << 63)
+
+
+@defect("is compressed, but the image has an external data file", info=True,
+        check=("data_file", "well_formed"), options=ALLOW_DATA)
+def data_file_and_compression(image, folder):
+    """They exclude each other."""
+    (folder / "data").write_bytes(bytes(1 << 20))
+    image.data_file(b"data")
+    image.pack(4, 0x9000, b"x")
+
+
+# L1 tables, L2 tables, snapshots, reference counts, files that end early; compressed
+# clusters that are none, and small files that ask for much.
+
+TOP = 1 << 60
+EXTENDED = {"bits": 14, "extended": True}
+
+
+def l1_entry(name, entry, part, check=("well_formed",)):
+    """The only entry of the L1 table."""
+    def make(image, _folder):
+        image.put("Q", image.fields["l1_table_offset"], entry)
+    make.__name__ = name
+    defect(part, check=check)(make)
+
+
+l1_entry("l1_entry_unaligned", 0x4200 | COPIED, "not a multiple of the cluster")
+l1_entry("l1_entry_reserved_low", 0x4001 | COPIED, "has reserved bits set")
+l1_entry("l1_entry_reserved_high", 0x4000 | COPIED | TOP,
+         "has reserved bits set")
+l1_entry("l1_entry_past_the_end", 1 << 50, "L2 table at 0x4000000000000")
+l1_entry("l1_entry_at_the_end", 0xa000, "L2 table at 0xa000")
+l1_entry("l1_entry_without_offset", COPIED, "points at the header")
+
+
+def l2_entry(name, entry, part, check=("well_formed",), **expected):
+    """Of guest cluster 2; expected: of the Builder, and its bitmap."""
+    bitmap = expected.pop("bitmap", 0)
+
+    def make(image, _folder):
+        image.l2(2, entry(image) if callable(entry) else entry, bitmap)
+    make.__name__ = name
+    defect(part, info=True, check=check, **expected)(make)
+
+
+# The reader looks for overlaps with tables that it has at hand; check looks
+# for all.
+l2_entry("data_unaligned", 0x7200 | COPIED, "not a multiple of the cluster")
+l2_entry("data_reserved_low", 0x7002 | COPIED, "has reserved bits set")
+l2_entry("data_reserved_high", 0x7000 | COPIED | TOP, "has reserved bits set")
+l2_entry("data_past_the_end", (1 << 50) | COPIED,
+         "at 0x4000000000000 with 4096 bytes lies past the end")
+l2_entry("data_at_the_end", 0xa000, "at 0xa000 with 4096 bytes lies past")
+l2_entry("data_at_the_last_place", 0x00fffffffffff000,
+         "at 0xfffffffffff000 with 4096 bytes lies past")
+l2_entry("data_without_offset", COPIED, "has bit 63 set but no offset")
+l2_entry("data_on_the_l1_table", 0x3000 | COPIED, "overlaps the L1 table",
+         ("overlaps", "refcounts"))
+l2_entry("data_on_the_refcount_table", 0x1000, "overlaps the refcount table",
+         ("overlaps", "refcounts", "copied"))
+l2_entry("zero_flag_in_version_2", 0x7001 | COPIED, "has reserved bits set",
+         builder={"version": 2})
+l2_entry("compressed_with_bit_63", COMPRESSED | COPIED | 0x9000,
+         "has bit 63 set, but the cluster is compressed")
+l2_entry("compressed_past_the_end", COMPRESSED | 1 << 50,
+         "at 0x4000000000000 with 512 bytes lies past the end")
+l2_entry("compressed_passes_the_end", COMPRESSED | 15 << 58 | 0x9000,
+         "at 0x9000 with 8192 bytes lies past the end")
+l2_entry("compressed_on_the_header", COMPRESSED | 0x10,
+         "at 0x10 overlaps the header",
+         ("overlaps", "refcounts"))
+l2_entry("compressed_on_the_l1_table", COMPRESSED | 0x3800,
+         "at 0x3800 (512 bytes) does not decompress",
+         ("overlaps", "refcounts"))
+l2_entry("subclusters_allocated_and_zero",
+         lambda image: 7 * image.cluster | COPIED,
+         "has subclusters both allocated and zero", builder=EXTENDED,
+         bitmap=0x00000001_ffffffff)
+l2_entry("subclusters_without_offset", 0, "but the cluster has no offset",
+         builder=EXTENDED, bitmap=0xff)
+l2_entry("subclusters_of_a_compressed_cluster",
+         lambda image: COMPRESSED | 9 * image.cluster,
+         "has a subcluster bitmap, but the cluster is compressed",
+         builder=EXTENDED, bitmap=1)
+l2_entry("zero_flag_with_subclusters",
+         lambda image: 7 * image.cluster | COPIED | 1,
+         "has reserved bits set", builder=EXTENDED, bitmap=0xffffffff)
+
+
+@defect("two entries of the L1 table have the same L2 table at 0x4000",
+        check=("overlaps", "refcounts"))
+def l2_table_twice(image, _folder):
+    """A small file could describe a giant disk by it."""
+    image.fields.update(size=4 * MI, l1_size=2)
+    image.put("Q", 0x3008, 0x4000 | COPIED)
+
+
+@defect("", info=True, check=("overlaps", "refcounts"))
+def data_cluster_twice(image, _folder):
+    """The disk can be read; a write would change two places."""
+    image.l2(2, 0x6000 | COPIED)
+
+
+@defect("", info=True, check=("overlaps", "copied"))
+def data_cluster_twice_and_counted(image, _folder):
+    """qemu-img check finds nothing if bit 63 is right, too."""
+    image.l2(2, 0x6000 | COPIED)
+    image.counts[6:8] = [2, 0]
+
+
+@defect("", info=True, check=("overlaps", "refcounts", "copied"))
+def l2_entry_on_a_refcount_block(image, _folder):
+    """Only check reads the reference counts."""
+    image.l2(2, 0x2000)
+
+
+def cut(name, length, part, **expected):
+    """The file ends early."""
+    def make(image, _folder):
+        image.length = length
+    make.__name__ = name
+    defect(part, **expected)(make)
+
+
+cut("cut_in_the_refcount_table", 0x1800, "L1 table at 0x3000")
+cut("cut_before_the_l1_table", 0x3000, "L1 table at 0x3000 with 8 bytes")
+cut("cut_in_the_l1_table", 0x3004, "L1 table at 0x3000 with 8 bytes")
+cut("cut_in_the_l2_table", 0x4800, "L2 table at 0x4000")
+cut("cut_in_the_data", 0x6800, "guest offset 0x1000 at 0x6000", info=True,
+    check=("well_formed",))
+cut("cut_before_compressed_data", 0x9000, "guest offset 0x4000 at 0x9000",
+    info=True)
+
+
+@defect("refcount table at 0x1000 with 409600 bytes")
+def cut_in_a_long_refcount_table(image, _folder):
+    """It is read by check alone, but judged by all."""
+    image.fields["refcount_table_clusters"] = 100
+
+
+# Reference counts: the disk can be read, and check says what is wrong.
+def refcount_entry(name, entry, *failed):
+    """The only entry of the refcount table."""
+    def make(image, _folder):
+        image.put("Q", image.fields["refcount_table_offset"], entry)
+    make.__name__ = name
+    defect("", info=True, check=failed)(make)
+
+
+refcount_entry("refcount_block_unaligned", 0x2100, "well_formed",
+               "refcounts", "copied")
+refcount_entry("refcount_block_reserved", 0x2001, "well_formed", "refcounts",
+               "copied")
+refcount_entry("refcount_block_past_the_end", 1 << 62, "well_formed",
+               "refcounts", "copied")
+refcount_entry("refcount_block_negative", (1 << 64) - 0x1000, "well_formed",
+               "refcounts", "copied")
+refcount_entry("refcount_block_absent", 0, "refcounts", "copied")
+refcount_entry("refcount_block_on_the_l1_table", 0x3000, "overlaps",
+               "refcounts", "copied")
+refcount_entry("refcount_block_on_data", 0x5000, "overlaps", "copied")
+
+
+@defect("", info=True, check=("overlaps",))
+def refcount_block_twice(image, _folder):
+    """For two ranges of the file."""
+    image.put("Q", 0x1008, 0x2000)
+    image.counts[2] = 2
+
+
+@defect("", info=True, check=("refcounts", "copied"))
+def count_too_low(image, _folder):
+    """A write would destroy data."""
+    image.counts[5] = 0
+
+
+@defect("", info=True, check=())
+def count_too_high(image, _folder):
+    """A leak is harmless."""
+    image.counts[9] = 7
+    image.allocate(20)
+
+
+# Snapshots.
+@defect("L1 table of snapshot 0 has 4194305 entries", check=("snapshots",))
+def snapshot_l1_past_the_cap(image, _folder):
+    """More than QEMU opens."""
+    image.snapshots(image.snapshot(entries=(32 * MI) // 8 + 1))
+
+
+@defect("L1 table of snapshot 0 at 0x3000 with 8000000 bytes",
+        check=("snapshots",))
+def snapshot_l1_past_the_end(image, _folder):
+    """Past the end of the file."""
+    image.snapshots(image.snapshot(entries=1000000))
+
+
+@defect("L1 table of snapshot 0 offset 0x3008", check=("snapshots",))
+def snapshot_l1_unaligned(image, _folder):
+    """Not at a cluster."""
+    image.snapshots(image.snapshot(l1=0x3008))
+
+
+@defect("L1 table of snapshot 0 offset is 0", check=("snapshots",))
+def snapshot_l1_at_0(image, _folder):
+    """The place of the header."""
+    image.snapshots(image.snapshot(l1=0))
+
+
+@defect("L1 table of the snapshot has 0 entries", info=True,
+        check=("snapshots",), options=("--snapshot", "1"))
+def snapshot_l1_empty(image, _folder):
+    """Its disk has clusters."""
+    image.snapshots(image.snapshot(l1=image.own_l1(), entries=0))
+
+
+@defect("has 1025 bytes of extra data", check=("snapshots",))
+def snapshot_extra_past_the_cap(image, _folder):
+    """One more than QEMU takes."""
+    image.snapshots(image.snapshot(extra=1025))
+
+
+@defect("snapshot table entry 0 has 4294967295 bytes of extra data",
+        check=("snapshots",))
+def snapshot_extra_huge(image, _folder):
+    """More than QEMU takes."""
+    image.snapshots(image.snapshot(extra=0xffffffff))
+
+
+@defect("disk size 9223372036854775808 of snapshot 0", check=("snapshots",))
+def snapshot_disk_huge(image, _folder):
+    """Larger than any file."""
+    image.snapshots(image.snapshot(disk=1 << 63))
+
+
+@defect("snapshot table entry 1 at", check=("snapshots",))
+def snapshot_table_passes_the_end(image, _folder):
+    """More of them than the file has."""
+    own = image.own_l1()
+    image.snapshots(image.snapshot(l1=own, name=b"n" * 4000), count=60)
+
+
+@defect("has no snapshot with the ID or name 'wanted'", info=True, check=(),
+        options=("--snapshot", "wanted"))
+def snapshot_absent(image, _folder):
+    """The user asked for it."""
+    image.snapshots(image.snapshot(l1=image.own_l1()))
+
+
+@defect("has 2 snapshots of the name 'wanted'", info=True, check=(),
+        options=("--snapshot", "wanted"))
+def snapshot_ambiguous(image, _folder):
+    """An ID would name one."""
+    image.snapshots(
+        image.snapshot(1, l1=image.own_l1(), name=b"wanted"),
+        image.snapshot(2, l1=image.own_l1(), name=b"wanted"))
+
+
+@defect("L1 table of the snapshot has 1 entry", info=True,
+        check=("snapshots",), options=("--snapshot", "1"))
+def snapshot_with_a_larger_disk(image, _folder):
+    """Its table describes less than its disk."""
+    image.snapshots(image.snapshot(l1=image.own_l1(), disk=1 << 40))
+
+
+@defect("", info=True, check=("overlaps",))
+def snapshot_with_the_active_l1(image, _folder):
+    """Two states would change as one."""
+    image.snapshots(image.snapshot())
+    image.counts[3] = 2
+
+
+# Compressed clusters that are none.
+WRONG = "does not decompress to exactly one cluster of 4096 bytes"
+ZSTD = struct.pack("<I", 0xfd2fb528)
+
+
+def packed(name, stream, part=WRONG, zstd=False, sectors=None):
+    """The compressed cluster holds this stream."""
+    def make(image, _folder):
+        if zstd:
+            image.fields.update(incompatible_features=8, compression_type=1)
+        image.allocate(4)
+        image.pack(4, 0x9000, stream, sectors)
+    make.__name__ = name
+    defect(part, info=True, check=())(make)
+
+
+def zlib_wrapped(data):
+    """A stream with zlib's header, which qcow2 does not have."""
+    return zlib.compress(data)
+
+
+packed("deflate_garbage", bytes(range(1, 200)))
+packed("deflate_empty", b"\x03\x00")
+packed("deflate_zeros", bytes(512))
+packed("deflate_short", deflated(bytes(4095)))
+packed("deflate_long", deflated(bytes(4097)))
+packed("deflate_bomb", deflated(bytes(8 << 20)))
+packed("deflate_cut", deflated(bytes(range(256)) * 16)[:40])
+packed("deflate_wrapped", zlib_wrapped(b"A" * 4096))
+# a distance before the beginning of the cluster
+packed("deflate_too_far_back", b"\x4b\x04\x82\x7f\xff\xff\xff\x03\x00")
+packed("zstd_garbage", bytes(range(1, 200)), zstd=True)
+packed("zstd_of_an_image_for_zlib", deflated(bytes(4096)), zstd=True)
+packed("zstd_skippable", struct.pack("<II", 0x184d2a50, 100) + bytes(100),
+       zstd=True)
+# single segment, 8 bytes of content size: 1 EiB
+packed("zstd_huge_content", ZSTD + b"\xe0" + struct.pack("<Q", 1 << 60) +
+       b"\x01\x00\x00", zstd=True)
+# a window of 3.75 TiB
+packed("zstd_huge_window", ZSTD + b"\x00\xff" + b"\x03\x80\x00" + b"A",
+       zstd=True)
+# 256 blocks of 128 KiB, of one byte each
+packed("zstd_bomb", ZSTD + b"\x00\x58" + b"\x02\x00\x10A" * 255 +
+       b"\x03\x00\x10A", zstd=True)
+packed("zstd_dictionary", ZSTD + b"\x23\x01\x02\x03\x04\x10\x00" +
+       b"\x03\x80\x00A", zstd=True)
+packed("zstd_short", ZSTD + b"\x60\x00\x0e" + b"\x01\x78\x00" + bytes(15),
+       zstd=True)
+
+
+@defect("", info=True, check=("overlaps",),
+        builder={"bits": 16, "size": 512 << 20}, read=520 << 20)
+def data_bomb(image, _folder):
+    """One cluster of zeros is 8192 clusters of the disk."""
+    where = 5 * image.cluster
+    for index in range(8192):
+        image.l2(index, where)
+    image.body[where] = bytes(image.cluster)
+    image.counts[5:10] = [8192, 0, 0, 0, 0]
+
+
+@defect("", info=True, check=(), builder={"bits": 16, "size": 256 << 20})
+def compressed_bomb(image, _folder):
+    """The same with one compressed cluster of zeros."""
+    stream = deflated(bytes(image.cluster))
+    for index in range(4096):
+        image.pack(index, 9 * image.cluster, stream)
+    image.counts[5:10] = [0, 0, 0, 0, 4096]
+
+
+@defect("", info=True, check=(), builder={"bits": 21, "size": 1 << 60},
+        convert=("-o", "cluster_size=2M"))
+def empty_disk_of_1_eib(image, _folder):
+    """Nothing is in it."""
+    image.fields["l1_size"] = 1 << 21
+    image.body = {image.cluster: image.body[image.cluster]}
+    image.counts = [1] * 3 + [1] * 8
+    image.length = 11 * image.cluster
+
+
+@defect("L2 entry", info=True, builder={"bits": 16, "size": 8 << 40},
+        check=("well_formed", "refcounts", "copied"))
+def sixteen_thousand_l2_tables(image, _folder):
+    """All in holes of the file but the last one, which is damaged."""
+    image.fields["l1_size"] = 16384
+    image.fields["l1_table_offset"] = 10 * image.cluster
+    image.body[10 * image.cluster] = b"".join(
+        struct.pack(">Q", (16 + index) * image.cluster | COPIED)
+        for index in range(16384))
+    image.length = (16 + 16384) * image.cluster
+    image.put("Q", (16 + 16383) * image.cluster, 2)
+    image.counts[5:] = [0] * 5
+
+
+def snapshot_table(image, count, **of_entry):
+    """Entries that share one L1 table."""
+    own = image.own_l1()
+    raw = image.snapshot(l1=own, **of_entry)
+    image.snapshots(*[raw] * count)
+    image.counts[own // image.cluster] = min(count, 65535)
+
+
+@defect("", info=True, check=("overlaps", "refcounts"), builder={"bits": 21})
+def snapshots_by_the_ten_thousand(image, _folder):
+    """QEMU opens 65536."""
+    snapshot_table(image, 65536)
+
+
+@defect("snapshot table has at least 67137534 bytes", check=("snapshots",),
+        builder={"bits": 21})
+def snapshot_table_of_65_mib(image, _folder):
+    """Names as long as they can be."""
+    snapshot_table(image, 520, name=b"n" * 65535, ident=b"i" * 65535)
+
+
+@defect("", info=True, check=("overlaps", "refcounts"),
+        builder={"bits": 16, "size": 1 << 40})
+def snapshots_with_giant_tables(image, _folder):
+    """4096 snapshots whose L1 tables of 32 MiB lie over each other, in a hole
+    of the file: 128 GiB of tables in 400 KiB."""
+    image.fields["l1_size"] = 2048
+    entries = [image.snapshot(number, l1=(1 << 30) + (number << 16),
+                              entries=4 << 20, disk=1 << 50)
+               for number in range(4096)]
+    image.snapshots(*entries)
+    image.length = 8 << 30
+
+
+@defect("", info=True, check=None, builder={"bits": 9, "size": 16 << 20})
+def snapshots_with_many_giant_tables(image, _folder):
+    """The same side by side: counting the clusters of 2 TiB of tables would
+    take 16 GiB. Files that are not safe may also be unknown."""
+    image.fields["l1_size"] = 512
+    image.allocate(64)
+    image.fields["l1_table_offset"] = image.allocate(8)
+    entries = [image.snapshot(number, l1=(1 << 30) + (number << 25),
+                              entries=4 << 20) for number in range(65536)]
+    image.fields["refcount_table_offset"] = 512
+    image.snapshots(*entries)
+    image.length = (1 << 30) + (65536 << 25)
+
+
+@defect("", info=True, check=("refcounts", "copied"),
+        builder={"bits": 9, "size": 1 << 20})
+def l2_tables_far_apart(image, _folder):
+    """Each is 4 TiB from the next: a dense map of the file would not fit."""
+    image.fields["l1_size"] = 64
+    image.put("Q", 512, 1024)
+    places = [(1 << 41) * (1 + index) for index in range(3)]
+    image.body[3 * 512] = b"".join(
+        struct.pack(">Q", place | COPIED) for place in places)
+    image.length = places[-1] + 512
+    image.counts[4:] = [0] * 6

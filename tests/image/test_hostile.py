@@ -10,9 +10,8 @@ import threading
 
 import pytest
 
-from defects import DEFECTS
 from harness import ENV, error_line, need
-from hostile import make_image
+from hostile import DEFECTS, make_image
 from qcow2_builder import Builder, KI, MI
 
 # A guard against an endless loop alone, many times what a slow machine takes:

@@ -13,8 +13,7 @@ import pytest
 
 import test_vhd_hostile
 import test_vmdk_hostile
-from defects import DEFECTS
-from hostile import make_image
+from hostile import DEFECTS, make_image
 from hostile_tars import HOSTILE
 
 # Bytes of an image. A pipe has no holes.
