@@ -637,6 +637,7 @@ test_everything() {
     trap interrupted INT TERM HUP
     side_by_side 1 test_build
     [ -z "$all" ] || install_moto
+    say 'stages run side by side; the line of each comes at its end:'
     # Three stages for two CPUs, since tests also wait. With four, owners of a lock of the
     # PHP cache were stopped for 0.1 s, and writes refused.
     # shellcheck disable=SC2086
