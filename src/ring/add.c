@@ -149,7 +149,7 @@ fill_places(struct hone_ring *ring, uint64_t tail, void *const *elements,
 static __attribute__((noinline)) size_t
 add_again(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
 {
-	unsigned wait = first_wait(n);
+	unsigned wait = RING_WAIT_FIRST;
 	uint64_t tail;
 	int64_t taken;
 

@@ -56,22 +56,15 @@ size_t hone_ring_publish_late(struct hone_ring *ring, uint64_t from, size_t n);
 uint64_t hone_ring_follow_marks(struct hone_ring *ring, uint64_t to);
 
 /*
- * A call whose exchange fails waits before it tries again: 4 pauses of the CPU,
- * and then four times as many after each next failure, up to 256, which take
- * about 12 us on Intel and less elsewhere. Meanwhile the faster threads have
- * the cache lines of the ring for themselves. Two threads that add and take are
- * 2 to 5 times as fast (bench/ring, both-n1 to both-n32). A group of more than
- * 64 takes so long that the wait gains nothing.
+ * A call whose exchange fails tries again after one pause of the CPU, and after
+ * 256 pauses if it fails once more: these take about 12 us on Intel and less
+ * elsewhere. Meanwhile the faster threads have the cache lines of the ring for
+ * themselves. Two threads that add and take are 2 to 5 times as fast
+ * (bench/ring, both-n1 to both-n256). A longer first wait costs threads that
+ * work between their calls more than it gains.
  */
-#define RING_WAIT_FIRST 4
-#define RING_WAIT_MOST 256
-#define RING_WAIT_GROUP 64
-
-static inline unsigned
-first_wait(size_t n)
-{
-	return n > RING_WAIT_GROUP ? 0 : RING_WAIT_FIRST;
-}
+#define RING_WAIT_FIRST 1
+#define RING_WAIT_NEXT 256
 
 /* Waits; returns how long to wait the next time. */
 static inline unsigned
@@ -86,7 +79,7 @@ wait_apart(unsigned wait)
 		__asm__ volatile("");
 #endif
 	}
-	return wait < RING_WAIT_MOST ? 4 * wait : wait;
+	return wait ? RING_WAIT_NEXT : 0;
 }
 
 /*

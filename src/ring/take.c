@@ -174,7 +174,7 @@ take_slow(struct hone_ring *ring, void **elements, size_t n, size_t least,
 			if (leave(ring, head, most, single))
 				return (int64_t)most;
 			if (wait == 0)
-				wait = first_wait(n);
+				wait = RING_WAIT_FIRST;
 		} else {
 			if (several)
 				error = why_not(ring, head, least);
@@ -207,7 +207,7 @@ take(struct hone_ring *ring, void **elements, size_t n, size_t least,
 	}
 	get(ring, elements, head, n, single);
 	if (!leave(ring, head, n, single))
-		return take_slow(ring, elements, n, least, first_wait(n));
+		return take_slow(ring, elements, n, least, RING_WAIT_FIRST);
 	return (int64_t)n;
 }
 
