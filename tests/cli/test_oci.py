@@ -732,10 +732,11 @@ def test_an_identity_token_goes_to_no_other_host(logins, work):
         logins.registry.first = lambda handler, request: (
             None if request.path == "/token" else judge(handler, request))
         exchange = Exchange(other)
-        done = logins.run(REGISTRY_AUTH_FILE=str(path))
+        done = logins.run("--trace", "http", REGISTRY_AUTH_FILE=str(path))
         assert done.returncode == 0, done
         (request,) = exchange.got
         assert (request.method, request.body) == ("GET", b"")
+        assert f" GET {other.server.url('/token')} ".encode() in done.stderr
 
 
 @pytest.mark.parametrize("content, program, said", [

@@ -285,8 +285,10 @@ same_part(CURLU *a, CURLU *b, CURLUPart which)
 /* Set the options that may hold credentials. */
 static bool
 apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
-	CURLU *parts, const char *url, bool *named)
+	CURLU *parts, struct http_transfer *t)
 {
+	const char *url = http_transfer_url(t);
+
 	if (libcurl.url_set(origin, CURLUPART_URL, target->url, 0) ||
 		libcurl.url_set(parts, CURLUPART_URL, url, CURLU_URLENCODE))
 		return false;
@@ -294,7 +296,8 @@ apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 	bool same = same_part(origin, parts, CURLUPART_SCHEME) &&
 		    same_part(origin, parts, CURLUPART_HOST) &&
 		    same_part(origin, parts, CURLUPART_PORT);
-	*named = same && !target->foreign;
+	t->named = same && !target->foreign;
+	t->posts = same && target->form;
 	/* A server chose those of a redirect. */
 	libcurl.url_set(parts, CURLUPART_USER, NULL, 0);
 	libcurl.url_set(parts, CURLUPART_PASSWORD, NULL, 0);
@@ -305,7 +308,7 @@ apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 		libcurl.easy_setopt(easy, CURLOPT_HTTPHEADER,
 			same ? target->headers : target->plain) == CURLE_OK &&
 		libcurl.easy_setopt(easy, CURLOPT_NETRC,
-			*named && !target->region && !target->auth &&
+			t->named && !target->region && !target->auth &&
 					!target->form
 				? (long)CURL_NETRC_OPTIONAL
 				: (long)CURL_NETRC_IGNORED) == CURLE_OK;
@@ -314,7 +317,7 @@ apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 			       target->user) == CURLE_OK &&
 		       libcurl.easy_setopt(easy, CURLOPT_PASSWORD,
 			       target->password) == CURLE_OK;
-	if (good && same && target->form)
+	if (good && t->posts)
 		good = libcurl.easy_setopt(easy, CURLOPT_POSTFIELDS,
 			       target->form) == CURLE_OK;
 	if (good && same && target->sigv4)
@@ -335,13 +338,13 @@ apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 }
 
 bool
-http_target_apply(const struct http_target *target, CURL *easy, const char *url,
-	bool *named)
+http_target_apply(
+	const struct http_target *target, CURL *easy, struct http_transfer *t)
 {
 	CURLU *origin = libcurl.url();
 	CURLU *parts = libcurl.url();
-	bool good = origin && parts &&
-		    apply_parts(target, easy, origin, parts, url, named);
+	bool good =
+		origin && parts && apply_parts(target, easy, origin, parts, t);
 
 	libcurl.url_cleanup(origin);
 	libcurl.url_cleanup(parts);

@@ -144,6 +144,8 @@ struct http_transfer {
 	char *url;
 	/* the request goes to the host of the user's address */
 	bool named;
+	/* it has the form of the target */
+	bool posts;
 	/* the private address that a redirect led to, or "" */
 	char refused_peer[INET6_ADDRSTRLEN];
 	unsigned redirects;
@@ -226,10 +228,10 @@ void http_target_free(struct http_target *target);
  */
 ssize_t http_read_file(
 	const char *file, size_t max, char **text, struct image_error *err);
-/* Set the options of a request that depend on its address, and *named to
- * whether its host is that of the target. */
+/* Set the options of a request that depend on its address, and its members
+ * named and posts. */
 bool http_target_apply(const struct http_target *target, CURL *easy,
-	const char *url, bool *named);
+	struct http_transfer *transfer);
 /*
  * Check a redirect from one address to another. Returns NULL, or why it is
  * refused.

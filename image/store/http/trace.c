@@ -16,7 +16,7 @@ http_trace_request(struct http_transfer *t)
 	char *url = image_address_name(http_transfer_url(t));
 	t->number = __atomic_add_fetch(&requests, 1, __ATOMIC_RELAXED);
 	image_trace(trace, "#%u %s %s %s%s", t->number,
-		t->http->target.form ? "POST" : "GET", url ? url : "",
+		t->posts ? "POST" : "GET", url ? url : "",
 		t->whole ? "whole file" : "bytes ", t->whole ? "" : t->range);
 	free(url);
 }

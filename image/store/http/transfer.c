@@ -214,8 +214,7 @@ http_transfer_begin(struct http_transfer *t)
 	else
 		libcurl.easy_reset(t->easy);
 	if (!t->easy || set_up(t) != CURLE_OK ||
-		!http_target_apply(&t->http->target, t->easy,
-			http_transfer_url(t), &t->named))
+		!http_target_apply(&t->http->target, t->easy, t))
 		http_transfer_fail(t, -ENOMEM, "out of memory");
 	else
 		http_trace_request(t);
