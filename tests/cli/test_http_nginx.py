@@ -26,7 +26,8 @@ BUNDLES = ["/etc/ssl/certs/ca-certificates.crt",
 # Where the certificates of distributions are, in a trace.
 SYSTEM = re.compile(r'"/etc/(?:ssl|pki)/[^"]*(?:cert|\.pem|/[0-9a-f]{8}\.0)')
 
-CONFIG = """
+# What each configuration begins with; FORMAT is that of the lines of its log.
+HEAD = """
 daemon off;
 pid {folder}/pid;
 error_log {folder}/error.log;
@@ -39,15 +40,18 @@ http {{
     fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
-    log_format short '$server_protocol $status $request_uri $http_range';
+    log_format short 'FORMAT';
     access_log {folder}/access.log short;
+    ssl_certificate {folder}/cert.pem;
+    ssl_certificate_key {folder}/key.pem;
+"""
+CONFIG = HEAD.replace(
+    "FORMAT", "$server_protocol $status $request_uri $http_range") + """
     root {folder}/files;
     gzip on;
     gzip_min_length 1;
     gzip_types *;
     gzip_proxied any;
-    ssl_certificate {folder}/cert.pem;
-    ssl_certificate_key {folder}/key.pem;
     server {{
         listen 127.0.0.1:{plain};
         location /none/ {{ max_ranges 0; alias {folder}/files/; }}

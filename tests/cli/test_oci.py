@@ -18,7 +18,7 @@ from http_server import script, head, hang_up, send, status
 from registry import (
     DOCKER_LIST, DOCKER_MANIFEST, DOCKER_TAR, EMPTY, INDEX, OCI, PACKED, TAR,
     TITLE, Registry, layer, zstd)
-from test_http_nginx import Nginx
+from test_http_nginx import HEAD, Nginx
 from test_http import web  # pylint: disable=unused-import
 
 pytestmark = pytest.mark.usefixtures("digests")
@@ -837,22 +837,7 @@ def bring(made, wanted, debian, work):
          f"docker://{debian}/vms/disk:42"], check=True)
 
 
-TOKENS = """
-daemon off;
-pid {folder}/pid;
-error_log {folder}/error.log;
-{user}
-events {{ }}
-http {{
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-    log_format short '$request_method $status $uri';
-    access_log {folder}/access.log short;
-    ssl_certificate {folder}/cert.pem;
-    ssl_certificate_key {folder}/key.pem;
+TOKENS = HEAD.replace("FORMAT", "$request_method $status $uri") + """
     server {{
         listen 127.0.0.1:{plain};
         listen 127.0.0.1:{tls} ssl http2;
