@@ -254,6 +254,11 @@ uint32_t cli_utf8_decode(const unsigned char *s, size_t length);
  */
 bool cli_is_control(uint32_t code);
 /*
+ * Print the printable ASCII characters in front of the first '"', '\\' or other
+ * byte. Returns how many: most names are printed by one call.
+ */
+size_t cli_print_plain(FILE *to, const unsigned char *s);
+/*
  * Print a name for a terminal: the bytes of control characters, and bytes that
  * are not UTF-8, as \xNN; a backslash as two.
  */

@@ -42,7 +42,7 @@ put_string(FILE *to, const char *value)
 	const unsigned char *s = (const unsigned char *)value;
 
 	putc('"', to);
-	while (*s) {
+	for (s += cli_print_plain(to, s); *s; s += cli_print_plain(to, s)) {
 		size_t length = cli_utf8_length(s);
 		if (length == 0) {
 			fputs("\\ufffd", to);

@@ -61,9 +61,22 @@ cli_is_control(uint32_t code)
 		{0x1d173, 0x1d17a}, {0xe0000, 0xe007f}};
 
 	for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
-		if (code >= controls[i].first && code <= controls[i].last)
-			return true;
+		if (code <= controls[i].last)
+			return code >= controls[i].first;
 	return false;
+}
+
+size_t
+cli_print_plain(FILE *to, const unsigned char *s)
+{
+	size_t length = 0;
+
+	while (s[length] >= ' ' && s[length] <= '~' && s[length] != '"' &&
+		s[length] != '\\')
+		length++;
+	if (length)
+		fwrite(s, 1, length, to);
+	return length;
 }
 
 void
@@ -71,7 +84,7 @@ cli_print_name(FILE *to, const char *name)
 {
 	const unsigned char *s = (const unsigned char *)name;
 
-	while (*s) {
+	for (s += cli_print_plain(to, s); *s; s += cli_print_plain(to, s)) {
 		size_t length = cli_utf8_length(s);
 		bool plain =
 			length && !cli_is_control(cli_utf8_decode(s, length));
