@@ -12,6 +12,7 @@ Exits 1 if a target is missed, or if the extension's cache has no figure in a
 case or gives a wrong value.
 """
 import argparse
+import shlex
 import signal
 import subprocess
 import sys
@@ -86,6 +87,18 @@ def arguments():
     return args
 
 
+def command(args):
+    """What to type for this run."""
+    return ' '.join(['./dev bench cache', *(
+        f'--{name} {value}' for name, value, default in (
+            ('parts', args.parts, ','.join(PARTS)),
+            ('keys', args.keys, 'zipf-0.9'), ('request', args.request, 1000),
+            ('only', shlex.quote(args.only), "''"),
+            ('opcache', args.opcache, 'on,off'),
+            ('rivals', 'newest' if args.root else 'debian12', 'newest'))
+        if value != default)])
+
+
 def measure(args, kit):
     """The report."""
     for part in OF_DEBIAN_12:
@@ -131,14 +144,7 @@ def measure(args, kit):
         counts.update(found)
         troubles += trouble + more
     return {'machine': report.machine(),
-            'command': './dev bench cache' + (
-                '' if args.parts == ','.join(PARTS)
-                else f' --parts {args.parts}') + (
-                    '' if args.keys == 'zipf-0.9'
-                    else f' --keys {args.keys}') + (
-                        '' if args.request == 1000
-                        else f' --request {args.request}') + (
-                            '' if args.root else ' --rivals debian12'),
+            'command': command(args),
             'rivals': rivals.about(args.root),
             'versions': kit.versions(),
             'rounds': args.rounds, 'noisy': args.noisy,
