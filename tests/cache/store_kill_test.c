@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Processes that are killed at random while they read and write: all values
- * that others find are whole, and nobody blocks.
+ * that others find are whole, and nobody blocks. Memory is short, and values
+ * have both forms. HONE_CHECKED: at least so many values are compared.
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -15,6 +17,8 @@
 
 static struct php_hone_store *store;
 static struct php_hone_member m;
+/* The values that all processes have compared. */
+static uint64_t *checked;
 
 #define WORKERS 4
 #define KEYS 400
@@ -41,6 +45,9 @@ work(unsigned number, uint64_t random)
 				php_hone_fetch_find(&w, &key);
 			if (entry != NULL && !is_whole(entry, &is))
 				_exit(3);
+			if (entry != NULL)
+				__atomic_fetch_add(
+					checked, 1, __ATOMIC_RELAXED);
 			if (entry != NULL && kind < 5)
 				change_form(&w, entry);
 			php_hone_fetch_end(&w);
@@ -84,13 +91,19 @@ TEST(killed_at_random)
 {
 	skip_if_nobody_can_be_killed();
 	uint64_t random = support_seed();
+	const char *least = getenv("HONE_CHECKED");
 	pid_t pids[WORKERS];
+	checked = mmap(NULL, sizeof *checked, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(checked, MAP_FAILED);
 	store = make_store((size_t)2 << 20, 2);
 	assert_int_equal(php_hone_member_join(&m, store), 0);
 	for (unsigned i = 0; i < WORKERS; i++)
 		pids[i] = start_worker(i, support_random(&random));
 	unsigned kills = 0;
-	while (kills < 300) {
+	while (kills < 300 ||
+		__atomic_load_n(checked, __ATOMIC_RELAXED) <
+			(least != NULL ? strtoull(least, NULL, 10) : 0)) {
 		struct timespec t = {0, (long)support_below(&random, 3000000)};
 		nanosleep(&t, NULL);
 		unsigned i = (unsigned)support_below(&random, WORKERS);
@@ -117,10 +130,15 @@ TEST(killed_at_random)
 	assert_null(audit(&m));
 	struct php_hone_store_info info;
 	php_hone_store_info(&m, &info);
-	printf("# %u killed, %llu times with a mutex; %llu stores\n", kills,
-		(unsigned long long)info.recoveries,
-		(unsigned long long)info.stores);
-	assert_true(info.recoveries > 0);
+	printf("# %u killed, %llu times with a mutex; %llu stores, %llu values "
+	       "compared, %llu packed, %llu made warm, %llu evicted\n",
+		kills, (unsigned long long)info.recoveries,
+		(unsigned long long)info.stores, (unsigned long long)*checked,
+		(unsigned long long)info.packed,
+		(unsigned long long)info.warmed,
+		(unsigned long long)info.evictions);
+	assert_true(info.recoveries && info.packed && info.warmed &&
+		    info.evictions);
 	/* Each takes a whole shard, and so what dead workers held back there:
 	 * a store looks for dead workers when it finds no room. */
 	for (unsigned i = 0; i < 16; i++) {
