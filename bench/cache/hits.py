@@ -70,19 +70,21 @@ def ideal(stream, sizes, limit):
 
 
 def of_subject(kit, subject, values, length, megabytes, request):
-    """Hits in the second half, and stores that were refused in all."""
+    """Hits and ns in the second half, and stores that were refused in all."""
     program = Program(kit, subject, megabytes=megabytes)
-    hits = refused = 0
+    hits = refused = time = 0
     try:
         for begin in range(0, length, request):
             found = program.ask({
                 'do': 'stream', 'stream': str(kit.work / 'stream'),
                 'values': values, 'from': str(begin), 'count': str(request)})
-            hits += found['hits'] if begin >= length // 2 else 0
+            if begin >= length // 2:
+                hits += found['hits']
+                time += found['ns']
             refused += found['refused']
     finally:
         program.end()
-    return hits, refused
+    return hits, time, refused
 
 
 def sizes_of(kit, values, keys):
@@ -97,7 +99,8 @@ def sizes_of(kit, values, keys):
 
 
 def measure(kit, args, skipped, values, part=2):
-    """(subject -> {rate, refused}, troubles) with 1/part of the bytes."""
+    """(subject -> {rate, ns, refused}, troubles) with 1/part of the bytes. The ns
+    are those of a fetch, with its share of stores: one sample."""
     case = {'texts': 'hit rate', 'arrays': 'hit rate, arrays'}[values]
     if args.only not in case:
         return {}, []
@@ -114,10 +117,10 @@ def measure(kit, args, skipped, values, part=2):
         if subject in skipped:
             continue
         try:
-            hits, refused = of_subject(kit, subject, values, length, megabytes,
-                                       args.request)
+            hits, time, refused = of_subject(kit, subject, values, length,
+                                             megabytes, args.request)
             results[subject] = {'rate': round(hits / measured, 4),
-                                'refused': refused}
+                                'ns': time // measured, 'refused': refused}
         except Trouble as trouble:
             troubles.append((case, subject, str(trouble)))
     print('\r'.ljust(61), end='\r', file=sys.stderr)
@@ -125,7 +128,7 @@ def measure(kit, args, skipped, values, part=2):
 
 
 def measure_parts(kit, args, skipped):
-    """(part -> subject -> {rate, refused}, troubles) of arrays."""
+    """(part -> subject -> {rate, ns, refused}, troubles) of arrays."""
     found, troubles = {}, []
     for part in PARTS:
         found[f'1/{part}'], trouble = measure(kit, args, skipped, 'arrays',

@@ -288,17 +288,18 @@ def print_hits(report):
     if rates:
         print_table("hit rate", {"half of the memory": {
             subject: f"{rate:.3f}" for subject, rate in rates.items()}})
-    arrays = report.get("array_hits")
-    if arrays:
-        print_table("hit rate, arrays", {"half of the serialized bytes": {
-            subject: f"{of['rate']:.3f}" for subject, of in arrays.items()}})
-    parts = {part: of for part, of in report.get("array_parts", {}).items()
-             if of}
-    if parts:
-        print_table("hit rate, arrays, by memory", {
-            f"{part} of the serialized bytes": {
-                subject: f"{of['rate']:.3f}" for subject, of in row.items()}
-            for part, row in parts.items()})
+    parts = {part: of for part, of in (
+        ("1/2", report.get("array_hits")),
+        *report.get("array_parts", {}).items()) if of}
+    for what, shown in (("hit rate", lambda of: f"{of['rate']:.3f}"),
+                        ("us of a fetch with its share of stores",
+                         lambda of: f"{of['ns'] / 1000:.1f}" if "ns" in of
+                         else "-")):
+        if parts:
+            print_table(f"arrays, {what}", {
+                f"{part} of the serialized bytes": {
+                    subject: shown(of) for subject, of in row.items()}
+                for part, row in parts.items()})
     if report.get("bytes"):
         print_table("bytes of a value", {case: {
             subject: f"{size:,.0f}" for subject, size in of.items()}

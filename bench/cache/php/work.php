@@ -247,6 +247,7 @@ function rows_of(int $i): array
 
 /**
  * Part of a stream of keys: what is not found is stored. hits.py writes the file.
+ * The ns are those of fetches and stores, with the end of the value before.
  */
 function stream(array $subject, mixed $c): array
 {
@@ -255,20 +256,24 @@ function stream(array $subject, mixed $c): array
     $numbers = unpack('V*', file_get_contents($_GET['stream'], false, null, $from * 4, $count * 4));
     $value = ['texts' => 'str_pad($key, 200 + $i * 7919 % 1800, ".")', 'arrays' => 'rows_of($i)'][$_GET['values']];
     return loop("stream-{$_GET['values']}-{$_GET['subject']}", 'return function ($c, $numbers) {
-        $hits = $refused = 0;
+        $hits = $refused = $ns = 0;
         foreach ($numbers as $i) {
             $key = "item_$i";
             $value = ' . $value . ';
+            $ns -= hrtime(true);
             ' . $subject['get'] . '
+            $ns += hrtime(true);
             if ($v === $value) {
                 $hits++;
             } elseif ($v === false || $v === null) {
+                $ns -= hrtime(true);
                 ' . $subject['set'] . '
+                $ns += hrtime(true);
                 $refused += (int)!$stored;
             } else {
                 return ["wrong" => "another value of $key"];
             }
         }
-        return ["hits" => $hits, "refused" => $refused];
+        return ["hits" => $hits, "refused" => $refused, "ns" => $ns];
     };')($c, $numbers);
 }
