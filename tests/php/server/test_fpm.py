@@ -265,7 +265,8 @@ def some_more(answers):
 
 @pytest.mark.parametrize('size, keys', [('16M', 3000), ('64M', 300)])
 def test_killed_workers_leave_a_consistent_cache(start_fpm, size, keys):
-    """Few megabytes and many keys: with evictions. Large: several shards."""
+    """Few megabytes and many keys: with evictions and both forms. Large: several
+    shards. HONE_CHECKED: at least so many values are fetched and compared."""
     seed = int(os.environ.get('HONE_SEED') or random.randrange(1 << 30))
     print(f'HONE_SEED={seed}')
     master = start_fpm({'hone.cache_size': size, 'hone.cache_slots': 16,
@@ -273,7 +274,8 @@ def test_killed_workers_leave_a_consistent_cache(start_fpm, size, keys):
                        {'www': {**STATIC, 'pm.max_children': 4}})
     master.call('www', do='info')
     wrong, full, stopped, stop = [], [], [], threading.Event()
-    answers, lost, stored, refused = ([0] * 6 for _ in range(4))
+    answers, lost, stored, refused, found = ([0] * 6 for _ in range(5))
+    least = int(os.environ.get('HONE_CHECKED', 1))
     began = time.monotonic()
 
     def load(number):
@@ -295,6 +297,7 @@ def test_killed_workers_leave_a_consistent_cache(start_fpm, size, keys):
                 answers[number] += 1
                 stored[number] += result['stored']
                 refused[number] += result['refused']
+                found[number] += result['found']
             except fpm.Lost:
                 lost[number] += 1
             except Exception as error:  # pylint: disable=broad-except
@@ -304,13 +307,19 @@ def test_killed_workers_leave_a_consistent_cache(start_fpm, size, keys):
     threads = [threading.Thread(target=load, args=(n,)) for n in range(6)]
     for thread in threads:
         thread.start()
-    kill_at_random(master, 200, random.Random(seed), answers)
+    rand, kills = random.Random(seed), 0
+    while sum(found) < least and not wrong:
+        kill_at_random(master, 200, rand, answers)
+        kills += 200
     some_more(answers)
     stop.set()
     for thread in threads:
         thread.join()
-    print(f'{sum(lost)} requests lost, {sum(answers)} answered; '
-          f'{sum(stored)} stored, {sum(refused)} refused')
+    info = master.call('www', do='info')['result']
+    print(f'{kills} workers killed, {sum(lost)} requests lost, {sum(answers)} '
+          f'answered; {sum(stored)} stored, {sum(refused)} refused, '
+          f'{sum(found)} found; {info["packed"]} packed, {info["warmed"]} made '
+          f'warm, {info["cold_hits"]} hits of {info["hits"]} cold')
     assert not wrong, wrong[:5]
     assert len(full) <= 1, 'one process tells for all'
     minutes = (time.monotonic() - began) // 60
@@ -323,8 +332,8 @@ def test_killed_workers_leave_a_consistent_cache(start_fpm, size, keys):
     assert 'SIGBUS' not in master.log.read_text()
     assert 'SIGABRT' not in master.log.read_text()
 
-    info = master.call('www', do='info')['result']
     assert info['enabled'] and info['slots_used'] <= 16, info
+    assert (0 < info['cold_hits'] < info['hits']) == (size == '16M'), info
     assert info['used'] + info['free'] <= info['size']
     assert master.call('www', do='check')['result'] == []
     # What one worker stores, the others have.
