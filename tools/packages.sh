@@ -208,7 +208,7 @@ packages_tests() {
 # What of README none of the three chroots runs, and why.
 packages_left_out() {
     sed -n 's/^[a-z]* leaves out: //p' "$log/$suite-readme.log" | sort |
-        uniq -c | sed -n 's/^ *3 /    left out: /p'
+        uniq -c | sed -n 's/^ *3 /    left out of README: /p'
 }
 
 # Size of each package, for docs/packages.md.

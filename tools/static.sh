@@ -462,7 +462,7 @@ static_in() {
     [ "$cpu" = "$(uname -m)" ] || must "$cpu-emulator" static_emulator
     must "$cpu-tests" static_tests
     # What of README the test leaves out, and why.
-    sed -n 's/^file leaves out: /    &/p' "$log/$cpu-tests.log"
+    sed -n 's/^file leaves out: /    left out of README: /p' "$log/$cpu-tests.log"
 }
 
 # static_all CPU...
