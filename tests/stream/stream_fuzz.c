@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Any calls in any order, compared with an array. The input is a program: its
- * first bytes choose sizes, then every four bytes are one call, with its
- * arguments and what the source does meanwhile.
+ * first bytes choose sizes and where the stream reads, then every four bytes
+ * are one call, with its arguments and what the source does meanwhile.
+ * random_test.c makes such programs at random.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -10,15 +11,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <hone/stream.h>
 
 #define HEADER 4
 #define CALL 4
-#define CONTENT ((size_t)3000)
+#define CONTENT ((size_t)10000)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+enum kind { OPS, OPS_WITHOUT_SEEK, MEMORY, A_FILE };
+
 static struct {
+	enum kind kind;
 	unsigned char content[CONTENT];
 	size_t position; /* of the stream */
 	size_t source;   /* of the source */
@@ -178,8 +184,12 @@ seek(int64_t offset, int whence)
 	int64_t to = reckon(offset, whence, it.position);
 	int64_t got = hone_stream_seek(it.stream, offset, whence);
 
-	if (got == -EINVAL) {
-		check(to == -EINVAL);
+	if (it.kind == OPS_WITHOUT_SEEK)
+		to = -ESPIPE;
+	if (it.kind == MEMORY && to > (int64_t)CONTENT)
+		to = -EINVAL;
+	if (got == -EINVAL || got == -ESPIPE) {
+		check(got == to);
 	} else if (!is_error(got)) {
 		check(got == to);
 		it.position = (size_t)to;
@@ -195,6 +205,8 @@ step(const uint8_t *p)
 	size_t n = p[1] | (p[2] & 15u) << 8;
 	int64_t got;
 
+	if (p[2] & 16)
+		n *= 8; /* more than a buffer has at first */
 	it.error = errors[p[0] >> 5];
 	it.piece = p[3] % 2 ? CONTENT : 1u + p[3];
 	switch (p[0] & 15) {
@@ -233,25 +245,59 @@ step(const uint8_t *p)
 		check(left_from(it.position) == 0);
 }
 
+/* A file is not always read from its beginning. */
+static int
+open_file(size_t position, const struct hone_stream_attr *attr)
+{
+	int fd = memfd_create("stream", MFD_CLOEXEC);
+
+	check(fd >= 0);
+	check(write(fd, it.content, CONTENT) == (ssize_t)CONTENT);
+	check(lseek(fd, (off_t)position, SEEK_SET) == (off_t)position);
+	it.position = position;
+	return hone_stream_open_fd(&it.stream, fd, attr);
+}
+
+static int
+open_stream(size_t position, const struct hone_stream_attr *attr)
+{
+	static const struct hone_stream_ops ops[] = {
+		[OPS] = {.read = give, .seek = go},
+		[OPS_WITHOUT_SEEK] = {.read = give}};
+
+	if (it.kind == A_FILE)
+		return open_file(position, attr);
+	if (it.kind == MEMORY)
+		return hone_stream_open_memory(
+			&it.stream, it.content, CONTENT, attr);
+	return hone_stream_open_ops(&it.stream, &ops[it.kind], &it, attr);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct hone_stream_ops ops = {.read = give, .seek = go};
+	static int shift = -1; /* of the content, which most inputs share */
 	struct hone_stream_attr attr;
 
 	if (size < HEADER)
 		return 0;
 	/* the last byte of the header: how often lines end */
-	for (size_t i = 0; i < CONTENT; i++)
-		it.content[i] = (unsigned char)(i * i >> data[3] % 8);
+	if (shift != data[3] % 8) {
+		shift = data[3] % 8;
+		for (size_t i = 0; i < CONTENT; i++)
+			it.content[i] = (unsigned char)(i * i >> shift);
+	}
 	it.position = it.source = 0;
 	it.error = 0;
 	it.kept = false;
 	hone_stream_attr_init(&attr);
 	attr.buffer_size = 1u + data[0] * 4u;
 	attr.bypass_size = data[1] < UINT8_MAX ? data[1] * 4u : SIZE_MAX;
-	attr.flags = data[2] % 2 ? HONE_STREAM_EXACT : 0;
-	check(hone_stream_open_ops(&it.stream, &ops, &it, &attr) == 0);
+	attr.flags = HONE_STREAM_CLOSE_FD;
+	if (data[2] % 2)
+		attr.flags |= HONE_STREAM_EXACT;
+	it.kind = (enum kind)(data[2] / 2 % 4);
+	check(open_stream(data[2] / 8 * 100u, &attr) == 0);
 	for (size_t i = HEADER; i + CALL <= size; i += CALL)
 		step(data + i);
 	/* No byte is lost, whatever happened. */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Streams of the installed libhone, in both modes, with any order of operations
 and all sizes. A stream over a source must make the same calls as a model of the
-header. random_test.c compares streams over files and memory with their bytes."""
+header. stream_fuzz.c compares streams over files and memory with their bytes."""
 import ctypes
 import os
 
