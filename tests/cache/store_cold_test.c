@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "epoch.h"
-#include "store_pair.h"
+#include "store_support.h"
 
 #define BYTES 1000
 

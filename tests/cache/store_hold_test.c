@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "store_pair.h"
+#include "store_support.h"
 
 /* The fetch of the reader ends while a store waits for the n-th time. */
 static unsigned waits, end_at;

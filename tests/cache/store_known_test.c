@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include "store_pair.h"
+#include "store_support.h"
 
 /* The number of the value that is known, or 0. */
 static uint64_t

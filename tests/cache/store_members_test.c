@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "store_pair.h"
+#include "store_support.h"
 
 static const struct php_hone_entry *
 find(struct php_hone_member *m, const char *name)

@@ -113,4 +113,15 @@ pid_t start_stopped(struct php_hone_store *store,
 /* One instruction of such a child. False after `run`. */
 bool single_step(pid_t pid);
 
+/* Two members of a store of 4 MiB, for each test anew, on a clock that stands.
+ */
+extern struct php_hone_member reader, writer;
+
+/* cmocka's functions before and after a test; the audit of the store is a part
+ * of the test. */
+int pair_setup(void **state);
+int pair_teardown(void **state);
+
+#define PAIR_TEST(name) TEST_WITH(name, pair_setup, pair_teardown)
+
 #endif

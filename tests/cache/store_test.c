@@ -14,7 +14,6 @@
 #include "arena.h"
 #include "index.h"
 #include "inner.h"
-#include "store_pair.h"
 #include "store_support.h"
 
 static void

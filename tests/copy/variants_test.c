@@ -13,7 +13,6 @@
 #include <string.h>
 #include <hone/cpu.h>
 #include "copy.h"
-#include "fence.h"
 #include "support.h"
 
 #define MAX_LEN 1100

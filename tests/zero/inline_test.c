@@ -2,7 +2,6 @@
 /* What hone_buffer_is_zero() answers without a call. */
 #include <string.h>
 #include <hone/hone.h>
-#include "fence.h"
 #include "support.h"
 
 #define MOST 16 /* bytes of a constant length that is tested inline */

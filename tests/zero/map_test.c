@@ -2,7 +2,6 @@
 /* hone_zero_map and the walk, compared with a model that looks at each byte. */
 #include <string.h>
 #include <hone/zero.h>
-#include "fence.h"
 #include "support.h"
 
 static uint64_t seed;

@@ -10,7 +10,6 @@
  */
 #include <string.h>
 #include <hone/cpu.h>
-#include "fence.h"
 #include "support.h"
 #include "zero.h"
 
