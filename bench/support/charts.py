@@ -1,15 +1,105 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The charts of README.md and of the site: seconds to convert, the time of a
-fetch by the size of the value, and the parts of the library."""
-import statistics
+fetch by the size of the value, and the parts of the library.
 
-import chart
+A chart is a light card with a border: it looks the same in a light and in a
+dark page. Two of them fit beside each other in a page of GitHub, and the text
+of one can be read on a telephone.
+"""
+import math
+import statistics
+from xml.sax.saxutils import escape
+
 import kept
 import pages_cache
 import pages_convert
 import tables
 
-RIGHT = chart.WIDTH - chart.MARGIN
+WIDTH = 400
+MARGIN = 12
+
+STYLE = """
+text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;
+ fill:#1f2328}
+.title{font-size:16px;font-weight:600}
+.name{font-weight:600}
+.about{fill:#59636e;font-size:12px}
+.right{text-anchor:end}
+.middle{text-anchor:middle}
+.page{fill:#fff;stroke:#d1d9e0}
+.grid{stroke:#e4e8ec}
+.level{stroke:#59636e}
+.track{fill:#d1d9e0}
+.hone{fill:#2f81e0}
+.slow{fill:#fff;stroke:#d4622a;stroke-width:2}
+.c0{stroke:#2f81e0}.c1{stroke:#8250df}.c2{stroke:#bf5f00}.c3{stroke:#1a7f37}
+.t0{fill:#2f81e0}.t1{fill:#8250df}.t2{fill:#bf5f00}.t3{fill:#1a7f37}
+.line{fill:none;stroke-width:2.5}
+.dashed{stroke-dasharray:5 4}
+"""
+
+
+class Canvas:
+    """Elements of SVG, and how far down they reach."""
+
+    def __init__(self, title):
+        self.elements = []
+        self.y = 0
+        self.name = title
+        self.line(title, "title", step=26)
+
+    def text(self, x, y, content, style=""):
+        """One line of text; x and y are where its base line begins."""
+        named = f' class="{style}"' if style else ""
+        self.elements.append(f'<text x="{x:.0f}" y="{y:.0f}"{named}>'
+                             f'{escape(content)}</text>')
+
+    def line(self, content, style="about", step=17):
+        """A line of text below what there is."""
+        self.y += step
+        self.text(MARGIN, self.y, content, style)
+
+    def bar(self, style, x, y, width, height):
+        """A filled rectangle."""
+        self.elements.append(f'<rect class="{style}" x="{x:.1f}" y="{y:.1f}" '
+                             f'width="{max(width, 1.5):.1f}" '
+                             f'height="{height}"/>')
+
+    def path(self, style, points):
+        """A line through points."""
+        self.elements.append(f'<path class="{style}" d="M' + "L".join(
+            f"{x:.1f} {y:.1f}" for x, y in points) + '"/>')
+
+    def dot(self, style, x, y):
+        """A filled circle."""
+        self.elements.append(
+            f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')
+
+    def finish(self):
+        """The SVG."""
+        height = self.y + MARGIN + 2
+        body = "\n".join(self.elements)
+        return ('<svg xmlns="http://www.w3.org/2000/svg" '
+                f'width="{WIDTH}" height="{height}" '
+                f'viewBox="0 0 {WIDTH} {height}" role="img">\n'
+                f"<title>{escape(self.name)}</title>\n<style>{STYLE}"
+                '</style>\n<rect class="page" x=".5" y=".5" '
+                f'width="{WIDTH - 1}" height="{height - 1}" rx="6"/>\n'
+                f"{body}\n</svg>\n")
+
+
+class Scale:
+    """A logarithmic axis: low is at begin, high at end."""
+
+    def __init__(self, low, high, begin, end):
+        self.low, self.begin = low, begin
+        self.step = (end - begin) / math.log(high / low)
+
+    def __call__(self, value):
+        return self.begin + self.step * math.log(value / self.low)
+
+
+RIGHT = WIDTH - MARGIN
 
 
 def seconds(value):
@@ -20,21 +110,21 @@ def seconds(value):
 def convert():
     """Five bars: the share of the best rival's time that hone takes."""
     machine, report = pages_convert.newest()
-    canvas = chart.Canvas("Seconds to convert, beside the best rival")
+    canvas = Canvas("Seconds to convert, beside the best rival")
     one_core = False
     for case, label in pages_convert.CHART:
         found = pages_convert.first(case)
         if not found:
             continue
         ours, best = found
-        width = RIGHT - chart.MARGIN
+        width = RIGHT - MARGIN
         star = "*" if pages_convert.is_one_core(best) else ""
         one_core |= bool(star)
         canvas.line(label, "", step=30)
         canvas.text(RIGHT, canvas.y, f"hone {seconds(ours['wall'])}, "
                     f"{best['tool']}{star} {seconds(best['wall'])}", "right")
-        canvas.bar("track", chart.MARGIN, canvas.y + 6, width, 12)
-        canvas.bar("hone", chart.MARGIN, canvas.y + 6,
+        canvas.bar("track", MARGIN, canvas.y + 6, width, 12)
+        canvas.bar("hone", MARGIN, canvas.y + 6,
                    width * min(ours["wall"] / best["wall"], 1), 12)
         canvas.y += 12
     canvas.line(f"Blue: hone. Grey: {pages_convert.version(best)}.", step=28)
@@ -97,10 +187,10 @@ def fetch(runs):
     """Lines: the time of a fetch over the size of the value."""
     objects = pages_cache.newest(runs["cache"])
     run = objects or runs["cache"][tables.README_MACHINE]
-    canvas = chart.Canvas("Time to fetch a value from a PHP cache")
+    canvas = Canvas("Time to fetch a value from a PHP cache")
     top, bottom, left, right = canvas.y + 16, canvas.y + 256, 58, RIGHT - 112
-    wide = chart.Scale(500, 1e6, left, right)
-    high = chart.Scale(1e1, 4e6, bottom, top)
+    wide = Scale(500, 1e6, left, right)
+    high = Scale(1e1, 4e6, bottom, top)
     ticks(canvas, wide, ((1e3, "1 KB"), (1e4, "10 KB"),
                          (1e5, "100 KB"), (1e6, "1 MB")), True, top, bottom)
     ticks(canvas, high, ((1e1, "10 ns"), (1e2, "100 ns"), (1e3, "1 us"),
@@ -148,9 +238,9 @@ def parts(runs):
     """A row of dots for each part: the median and the slowest case of each
     machine."""
     found = ratios(runs)
-    canvas = chart.Canvas("Speed over the best rival, by benchmark")
+    canvas = Canvas("Speed over the best rival, by benchmark")
     top = canvas.y + 22
-    scale = chart.Scale(0.25, 8, 84, RIGHT - 10)
+    scale = Scale(0.25, 8, 84, RIGHT - 10)
     canvas.text(scale(1) - 8, top - 2, "slower", "about right")
     canvas.text(scale(1) + 8, top - 2, "faster", "about")
     bottom = top + 8 + 28 * len(found)
@@ -160,7 +250,7 @@ def parts(runs):
     y = top + 8
     for part, of in found.items():
         y += 28
-        canvas.text(chart.MARGIN, y - 8, part, "name")
+        canvas.text(MARGIN, y - 8, part, "name")
         for every in of.values():
             canvas.dot("slow", scale(max(every[0], scale.low)), y - 12)
             canvas.dot("hone", scale(statistics.median(every)), y - 12)

@@ -3,7 +3,7 @@
 cache, for docs/benchmarks.md."""
 import kept
 import pages_convert
-import targets_cache
+import targets
 
 NAMES = {"hone": "hone", "apcu-php": "APCu", "apcu-ttl": "APCu, apc.ttl=1",
          "yac": "yac", "ideal LRU": "ideal LRU"}
@@ -18,8 +18,8 @@ def rates(of, names):
             for subject in names]
 
 RIVALS = ("apcu-igbinary", "apcu-php")
-VALUES = (*targets_cache.OBJECTS,
-          targets_cache.ENTITIES.removeprefix("fetch "))
+VALUES = (*targets.OBJECTS,
+          targets.ENTITIES.removeprefix("fetch "))
 
 
 def newest(runs):

@@ -20,7 +20,6 @@ import sys
 
 import rivals
 import targets
-import targets_cache
 
 HERE = pathlib.Path(__file__).resolve().parent
 FEWEST = 5  # repetitions without a switch that a median needs
@@ -304,13 +303,13 @@ def print_hits(report):
         print_table("bytes of a value", {case: {
             subject: f"{size:,.0f}" for subject, size in of.items()}
             for case, of in report["bytes"].items()})
-    judged = print_targets(targets_cache.hits(rates))
+    judged = print_targets(targets.cache_hits(rates))
     counts = report.get("instructions", {})
     if counts:
         print_table("thousand instructions", {
             case: {s: f"{count / 1e3:.0f}" for s, count in row.items()}
             for case, row in counts.items()})
-        judged += print_targets(targets_cache.counts(counts))
+        judged += print_targets(targets.cache_counts(counts))
     print()
     for subject, reason in report["skipped"].items():
         print(f"skipped: {subject}: {reason}")
