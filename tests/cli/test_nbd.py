@@ -34,7 +34,7 @@
 #                               writes_are_many_and_large: no --request-size
 # copy-tls                      tls_with_a_key_of_both, tls_with_certificates
 # copy-file-to-file, copy-file-to-sparse-file: test_convert.py
-# copy-progress-bar             test_bar.py and test_progress.py: the same for
+# copy-progress-bar             test_progress.py: the same for
 #                               each store
 # copy-file-to-null, copy-nbd-to-null, copy-stdin-to-null, copy-zero-to-null:
 #                               no destination null:; digest reads as much
