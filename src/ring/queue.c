@@ -22,6 +22,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -50,6 +51,7 @@
 struct queue_end {
 	uint32_t state;    /* 2 for each, and 1 if one of them is woken */
 	uint32_t sequence; /* the futex; goes up before each wake */
+	int32_t cpu;       /* of the last thread that woke one, plus 1 */
 };
 
 #define QUEUE_WAITER 2u
@@ -64,7 +66,7 @@ struct hone_queue {
 	uint32_t closed;
 	uint32_t barriers; /* membarrier() is allowed */
 	uint32_t order;    /* counts in place of barriers */
-	char pad_shared[QUEUE_ALIGN - 28];
+	char pad_shared[QUEUE_ALIGN - 36];
 	uint32_t putting; /* the single producer is inside */
 	char pad_producer[QUEUE_ALIGN - 4];
 	struct hone_ring ring; /* the slots follow */
@@ -163,6 +165,8 @@ queue_wake_one(struct queue_end *end)
 	} while (!__atomic_compare_exchange_n(&end->state, &state,
 		state | QUEUE_WOKEN, false, __ATOMIC_ACQ_REL,
 		__ATOMIC_RELAXED));
+	/* Relaxed: for queue_looks() only. */
+	__atomic_store_n(&end->cpu, sched_getcpu() + 1, __ATOMIC_RELAXED);
 	queue_wake(end, 1);
 }
 
@@ -281,11 +285,30 @@ queue_is_ready(const struct queue_call *c)
 	return c->from ? count < c->queue->ring.capacity : count > 0;
 }
 
+static struct queue_end *
+queue_end_of(const struct queue_call *c)
+{
+	return c->from ? &c->queue->putters : &c->queue->getters;
+}
+
+/* How often a call looks before it sleeps. A thread on the same CPU can do
+ * nothing meanwhile. */
+static int
+queue_looks(const struct queue_end *end)
+{
+	/* Relaxed: an outdated CPU costs looks, or a sleep. */
+	int32_t cpu = __atomic_load_n(&end->cpu, __ATOMIC_RELAXED);
+
+	return cpu != 0 && sched_getcpu() + 1 == cpu ? 1 : QUEUE_LOOKS;
+}
+
 /* Looks for some time before it tries. */
 static size_t
 queue_spin(const struct queue_call *c)
 {
-	for (int look = 0; look < QUEUE_LOOKS && !queue_is_ready(c); look++) {
+	int looks = queue_looks(queue_end_of(c));
+
+	for (; looks > 0 && !queue_is_ready(c); looks--) {
 #if defined(__x86_64__) || defined(__i386__)
 		__builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -315,7 +338,7 @@ static size_t
 queue_park(const struct queue_call *c, bool *in_time, bool *owes)
 {
 	struct hone_queue *q = c->queue;
-	struct queue_end *end = c->from ? &q->putters : &q->getters;
+	struct queue_end *end = queue_end_of(c);
 	/* Acquire: pairs with the release in queue_wake(). */
 	uint32_t sequence = __atomic_load_n(&end->sequence, __ATOMIC_ACQUIRE);
 	size_t done;
@@ -351,7 +374,7 @@ queue_wait(struct hone_queue *q, const struct queue_call *c)
 	if (owes) {
 		queue_heavy(q);
 		if (queue_is_ready(c))
-			queue_wake_one(c->from ? &q->putters : &q->getters);
+			queue_wake_one(queue_end_of(c));
 	}
 	return error ? error : (ssize_t)done;
 }

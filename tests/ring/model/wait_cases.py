@@ -14,6 +14,7 @@ order      fetch_add    order    acq_rel -       ORDER_ADD
 light      signal_fence -        seq_cst -       -
 wake_one   load         state    relaxed -       LOOK_LOAD
 wake_one   swap         state    acq_rel relaxed WOKEN_SWAP
+wake_one   store        cpu      relaxed -       -
 look       load         state    relaxed -       LOOK_LOAD
 settle     swap         closed   acq_rel relaxed SETTLE_SWAP
 put_single store        putting  relaxed -       ENTER_STORE
@@ -21,6 +22,7 @@ put_single load         closed   relaxed -       ENTER_LOAD
 put_single store        putting  release -       EXIT_STORE
 put_single load         closed   relaxed -       EXIT_LOAD
 is_over    load         closed   acquire -       OVER_LOAD
+looks      load         cpu      relaxed -       -
 leave      load         state    relaxed -       -
 leave      swap         state    acq_rel relaxed LEAVE_SWAP
 park       load         sequence acquire -       PARK_LOAD
@@ -31,7 +33,7 @@ close      fetch_or     tail     acq_rel -       CLOSE_OR
 """
 
 # Digest of the code that wait.pml follows; check.py prints a new one.
-SHAPE = "08c3ed596958feff"
+SHAPE = "8e2aa5fd2e2ecbdb"
 
 # By the name of the assertion in wait.pml.
 PROMISES = {"is_woken": 1, "is_drained": 2}
