@@ -76,11 +76,13 @@ def test_the_disk_is_that_of_a_new_table(hone, work, sector, step, how):
     for backup in False, True:
         assert partitions(found, work / "copy", sector,
                           backup) == source.partitions
-    if sector == 512 and shutil.which("sfdisk"):
-        said = subprocess.run(["sfdisk", "--verify", work / "d.img"],
-                              check=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT).stdout.decode()
-        assert "No errors detected" in said
+    for command, text in ((["sfdisk", "--verify"], "No errors detected"),
+                          (["sgdisk", "-v"], "No problems found")):
+        if sector == 512 and shutil.which(command[0]):
+            said = subprocess.run([*command, work / "d.img"],
+                                  check=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT).stdout.decode()
+            assert text in said
 
 
 @pytest.mark.parametrize("size", [10 * MIB, 5 * MIB])
