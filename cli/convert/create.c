@@ -230,32 +230,17 @@ parse_format(struct job *job, enum image_packing *packing)
 		strrchr(job->name, '.'), cli_list_formats(list, "-O ", true));
 }
 
-/* "zst", or "zstd" as in --unpack. */
-static bool
-names_packing(const char *text, enum image_packing packing)
-{
-	const char *suffix = image_packing_suffix(packing);
-
-	return strcmp(text, image_packing_name(packing)) == 0 ||
-	       (suffix && strcmp(text, suffix + 1) == 0);
-}
-
 /* Set create.packing by --pack, or by the name. */
 static int
 parse_packing(struct job *job, enum image_packing named)
 {
 	const char *text = job->cli->option[OPTION_PACK];
-	enum image_packing packing = IMAGE_PACKING_NONE;
 
 	job->create.packing = named;
 	if (!text)
 		return 0;
-	while (packing < IMAGE_PACKINGS &&
-		!(names_packing(text, packing) &&
-			(packing == IMAGE_PACKING_NONE ||
-				image_packing_writable(packing))))
-		packing++;
-	if (packing == IMAGE_PACKINGS)
+	enum image_packing packing = image_packing_by_name(text);
+	if (packing != IMAGE_PACKING_NONE && !image_packing_writable(packing))
 		return cli_usage(
 			"convert", "--pack: '%s' is not zst, gz or none", text);
 	job->create.packing = packing;

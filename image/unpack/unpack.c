@@ -99,10 +99,13 @@ image_packing_by_suffix(const char *path, size_t *length)
 enum image_packing
 image_packing_by_name(const char *name)
 {
-	for (int i = 0; i < IMAGE_PACKINGS; i++)
-		if (strcmp(image_packing_name((enum image_packing)i), name) ==
-			0)
-			return (enum image_packing)i;
+	for (int i = 0; i < IMAGE_PACKINGS; i++) {
+		enum image_packing packing = (enum image_packing)i;
+		const char *suffix = image_packing_suffix(packing);
+		if (strcmp(image_packing_name(packing), name) == 0 ||
+			(suffix && strcmp(suffix + 1, name) == 0))
+			return packing;
+	}
 	return IMAGE_PACKINGS;
 }
 

@@ -1190,6 +1190,10 @@ TEST(a_packing_has_a_name)
 			image_packing_by_name(image_packing_name(p)), p);
 	}
 	assert_int_equal(image_packing_by_name("lzip"), IMAGE_PACKINGS);
+	assert_int_equal(image_packing_by_name("zst"), IMAGE_PACKING_ZSTD);
+	assert_int_equal(image_packing_by_name("gz"), IMAGE_PACKING_GZIP);
+	assert_int_equal(image_packing_by_name(".gz"), IMAGE_PACKINGS);
+	assert_int_equal(image_packing_by_name(""), IMAGE_PACKINGS);
 	assert_string_equal(image_packing_name(IMAGE_PACKING_XZ), "xz");
 }
 
