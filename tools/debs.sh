@@ -36,6 +36,14 @@ debs_unpack() {
     rm -rf "$debs/apt"
 }
 
+# debs_once FOLDER WHOLE ALONE: debs_unpack, unless FOLDER has these packages.
+debs_once() {
+    [ "$(cat "$1/complete" 2>/dev/null)" != "$2 $3" ] || return 0
+    debs_unpack "$1" "$2" "$3"
+    rm -rf "$1/usr/share/doc" "$1/usr/share/locale"
+    echo "$2 $3" >"$1/complete"
+}
+
 # debs_source FOLDER PACKAGE...: Debian 12's source packages in an empty FOLDER,
 # not unpacked. By an index of our own, as above.
 debs_source() {

@@ -3,29 +3,18 @@
 # ./dev bench cache. Sourced by dev and tools/php.sh: root, must, need,
 # php_libhone, php_build, php_work, php_config, and those of tools/rivals.sh.
 
-# shellcheck source=tools/debs.sh
-. tools/debs.sh
-# shellcheck source=tools/php-real.sh
-. tools/php-real.sh
+# shellcheck source=tools/php-debs.sh
+. tools/php-debs.sh
 
 # The rivals, unpacked below build/: to install yac would remove APCu, and to
 # install the servers would start them.
 cache_rivals=$root/build/sysroot/php-cache
 
-# With the libraries that this system lacks.
-cache_needs="redis-server memcached php$php_version-memcached php$php_version-redis
-    php$php_version-igbinary php$php_version-msgpack php$php_version-apcu"
-# By itself: it conflicts with php8.2-apcu.
-cache_alone="php$php_version-yac"
-
+# yac by itself: it conflicts with php8.2-apcu.
 cache_unpack() {
-    if [ "$(cat "$cache_rivals/complete" 2>/dev/null)" = \
-        "$cache_needs $cache_alone" ]; then
-        return
-    fi
-    debs_unpack "$cache_rivals" "$cache_needs" "$cache_alone"
-    rm -rf "${cache_rivals:?}/usr/share"
-    echo "$cache_needs $cache_alone" >"$cache_rivals/complete"
+    debs_once "$cache_rivals" "redis-server memcached php$php_version-memcached
+        php$php_version-redis php$php_version-igbinary php$php_version-msgpack
+        php$php_version-apcu" "php$php_version-yac"
 }
 
 # bench_cache OPTION...: the status is 1 if a target is missed.

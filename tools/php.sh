@@ -131,8 +131,8 @@ test_php() {
 
 # php_with_server COMMAND...: with servers, Redis, Symfony and a browser.
 php_with_server() {
-    # shellcheck source=tools/php-server.sh
-    . tools/php-server.sh
+    # shellcheck source=tools/php-debs.sh
+    . tools/php-debs.sh
     server_unpack
     HONE_SERVER=$server
     HONE_MODULE=$(php_work)/modules/hone.so
@@ -250,8 +250,8 @@ bench_php() {
 
 # php_real OPTION...: pages of real programs with the extension off and on.
 php_real() {
-    # shellcheck source=tools/php-real.sh
-    . tools/php-real.sh
+    # shellcheck source=tools/php-debs.sh
+    . tools/php-debs.sh
     must php-real-packages real_unpack
     python3 bench/php/real.py --real "$real" \
         --module "$(php_work)/modules/hone.so" "$@"

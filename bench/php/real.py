@@ -4,7 +4,7 @@
 
 real.py --real DIRECTORY --module hone.so [--php-cgi PROGRAM] [--json FILE]
 
-DIRECTORY holds Debian's packages, unpacked (tools/php-real.sh). The programs
+DIRECTORY holds Debian's packages, unpacked (tools/php-debs.sh). The programs
 are set up in a temporary folder, with MariaDB on a socket there and SQLite.
 
 For each page, compares the bytes, and measures a request under "php-cgi -T"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """WordPress, MediaWiki and a Symfony page, set up in a temporary folder from
-Debian's packages as unpacked by tools/php-real.sh."""
+Debian's packages as unpacked by tools/php-debs.sh."""
 import getpass
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of this folder run: Debian's packages as tools/php-server.sh
+"""What the tests of this folder run: Debian's packages as tools/php-debs.sh
 unpacks them in HONE_SERVER, and the extension, HONE_MODULE."""
 import os
 import pathlib
