@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The libraries of this build. */
+/* The libraries that hone --version names. */
 #include "store/address.h"
 #include "unpack/unpack.h"
 
@@ -8,11 +8,15 @@ image_library(size_t index, const char **version)
 {
 	const struct {
 		const char *name;
-		const char *version;
+		const char *version; /* NULL: this build lacks it */
 	} libraries[] = {
-#define IMAGE_LIBRARY(name, version) {name, version},
-#include "libraries.def"
-#undef IMAGE_LIBRARY
+		{"OpenSSL", image_digest_library()},
+		{"zlib", image_unpack_version(IMAGE_PACKING_GZIP)},
+		{"libzstd", image_unpack_version(IMAGE_PACKING_ZSTD)},
+		{"liblzma", image_unpack_version(IMAGE_PACKING_XZ)},
+		{"libnbd", image_nbd_library()},
+		{"libbz2", image_unpack_version(IMAGE_PACKING_BZIP2)},
+		{"libcurl", image_http_library()},
 	};
 
 	if (index >= sizeof(libraries) / sizeof(libraries[0]))

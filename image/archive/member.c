@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "archive/member.h"
-#include "archive/ovf.h"
 #include "blocks/blocks.h"
 #include "format/formats.h"
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "archive/member.h"
-#include "archive/ovf.h"
 
 bool
 parts_belong(const struct member *m, const char *name)
