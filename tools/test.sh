@@ -272,7 +272,11 @@ sanitized() {
     ! command -v ld.gold >/dev/null || export CC_LD=gold
     shared=
     case $sanitizers:$tier in
-    address*:?*) shared="-shared-libsan -Wl,-rpath,$(clang -print-runtime-dir)" ;;
+    address*:?*)
+        # Not -print-runtime-dir: of clang 19 it names a folder that Debian 13 has not.
+        shared=$(clang -print-file-name="libclang_rt.asan-$(uname -m).so")
+        shared="-shared-libsan -Wl,-rpath,${shared%/*}"
+        ;;
     esac
     configure "$name" clang --buildtype=debug -Dc_args=-gline-tables-only \
         -Dc_link_args="$shared" -Db_sanitize="$sanitizers" -Db_lundef=false "$@"
