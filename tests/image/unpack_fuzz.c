@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Any bytes as a packed file, as a stream by one thread, and as a file by
- * several. Both have the same bytes, or both are refused. Neither takes more
- * memory than the limit allows. The first byte of the input chooses the limit,
- * the length of reads, and whether the checksums of gzip and of the headers of
- * xz are made right first, since few inputs would pass them.
+ * several. Both have the same bytes, or both are refused, as zlib alone has or
+ * refuses a member of gzip. Neither takes more memory than the limit allows.
+ * The first byte of the input chooses the limit, the length of reads, and
+ * whether the checksums of gzip and of the headers of xz are made right first,
+ * since few inputs would pass them.
  */
 #include <errno.h>
 #include <lzma.h>
@@ -287,6 +288,36 @@ compare(const struct content *serial, const struct content *threads)
 	abort();
 }
 
+/* The first member of gzip, by zlib alone. */
+static void
+beside_zlib(unsigned char *bytes, size_t size, const struct content *got)
+{
+	static unsigned char out[MOST];
+	z_stream stream = {.next_in = bytes, .avail_in = (uInt)size};
+
+	if (image_unpack_by_magic(bytes, size) != IMAGE_PACKING_GZIP)
+		return;
+	if (inflateInit2(&stream, 15 + 16) != Z_OK)
+		abort();
+	stream.next_out = out;
+	stream.avail_out = sizeof(out);
+	bool whole = inflate(&stream, Z_NO_FLUSH) == Z_STREAM_END;
+	size_t length = sizeof(out) - stream.avail_out;
+	inflateEnd(&stream);
+	size_t common = length < got->length ? length : got->length;
+	/* Another member may follow, and content beyond MOST is not looked
+	 * at. */
+	bool alike = got->rc < 0
+			     ? !whole || stream.avail_in
+			     : common == length && (whole || length == MOST);
+	if (alike && memcmp(out, got->bytes, common) == 0)
+		return;
+	fprintf(stderr, "zlib: %zu bytes, %s\nhone: %zu bytes, %s\n", length,
+		whole ? "the end" : "refused", got->length,
+		got->rc < 0 ? got->err.text : "the end");
+	abort();
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -313,6 +344,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	how.threads = 3;
 	play(bytes, size - 1, &how, each[way >> 2 & 3], &threads);
 	compare(&serial, &threads);
+	beside_zlib(bytes, size - 1, &serial);
 	free(bytes);
 	return 0;
 }

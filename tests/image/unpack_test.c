@@ -403,6 +403,85 @@ TEST(members_follow_each_other)
 	}
 }
 
+/* One member, whose header has every field of these flags. */
+static void
+pack_gzip_header(struct bytes *to, unsigned char flags)
+{
+	const unsigned char head[] = {0x1f, 0x8b, 8, flags, 1, 2, 3, 4, 0, 255};
+	size_t begin = to->length;
+
+	add(to, head, sizeof(head));
+	if (flags & 4)
+		add(to, "\6\0AB\2\0xy", 8);
+	if (flags & 8)
+		add(to, "a name", 7);
+	if (flags & 16)
+		add(to, "", 1);
+	if (flags & 2) {
+		uLong crc =
+			crc32(0, to->data + begin, (uInt)(to->length - begin));
+		const unsigned char stored[] = {
+			(unsigned char)crc, (unsigned char)(crc >> 8)};
+		add(to, stored, sizeof(stored));
+	}
+}
+
+/* The same content behind another header: that of pack_gzip() has a name and a
+ * CRC. */
+static void
+pack_gzip_flags(struct bytes *to, size_t length, unsigned char flags)
+{
+	static struct bytes usual;
+	const size_t head = 10 + sizeof("disk.raw") + 2;
+
+	usual.length = 0;
+	pack_gzip(&usual, content(length), length);
+	pack_gzip_header(to, flags);
+	add(to, usual.data + head, usual.length - head);
+}
+
+TEST(every_header_of_gzip_is_read_or_refused)
+{
+	static const struct way ways[] = {{ROOM, ROOM, 0, 0}, {1, 1, 0, 0}};
+
+	for (unsigned flags = 0; flags < 256; flags++)
+		for (size_t i = 0; i < 2; i++) {
+			packed.length = 0;
+			pack_gzip_flags(&packed, 300, (unsigned char)flags);
+			pack_gzip_flags(&packed, 0, (unsigned char)flags);
+			int rc = unpack(GZIP, &packed, &ways[i], &result);
+			if (flags & 0xe0) {
+				assert_int_equal(rc, -EIO);
+				EXPECT_TEXT(
+					result, ": unknown header flags set");
+				continue;
+			}
+			assert_int_equal(rc, 0);
+			expect_content(&result, 300);
+		}
+}
+
+TEST(each_checksum_of_gzip_is_checked)
+{
+	static const struct way ways[] = {{ROOM, ROOM, 0, 0}, {1, 1, 0, 0}};
+
+	pack_content(GZIP, 300);
+	/* From the end: the length, the CRC; then that of the header. */
+	const size_t head = packed.length - (10 + sizeof("disk.raw"));
+	for (size_t at = 1; at <= 10; at++)
+		for (size_t i = 0; i < 2; i++) {
+			size_t back = at <= 8 ? at : head - (at - 9);
+			packed.data[packed.length - back] ^= 0x40;
+			assert_int_equal(
+				unpack(GZIP, &packed, &ways[i], &result), -EIO);
+			packed.data[packed.length - back] ^= 0x40;
+			EXPECT_TEXT(result, at <= 4 ? ": incorrect length check"
+					    : at <= 8
+						    ? ": incorrect data check"
+						    : ": header crc mismatch");
+		}
+}
+
 static void
 pack_zero_frame(struct bytes *to, uint64_t zeros)
 {
