@@ -289,11 +289,10 @@ image_check_signatures(struct image_store *store,
 {
 	struct search search = {
 		.store = store, .size = store->size, .format = format};
-	unsigned char head[IMAGE_HEAD_SIZE];
-	size_t length =
-		store->size < sizeof(head) ? (size_t)store->size : sizeof(head);
+	const unsigned char *head = store->head;
 
-	int rc = image_store_read(store, 0, head, length, err);
+	int rc = image_store_head(store, err);
+	size_t length = store->head_length;
 	search.disk = begins_as_disk(format, head, length);
 	if (rc == 0)
 		rc = look(&search, head, length, err);

@@ -48,12 +48,15 @@ def test_what_is_no_image_is_not_even_opened(hone, opened, out):
     assert "is a character device;" in hone.fails("map", "/dev/null")
 
 
-def test_the_first_bytes_are_read_once(hone, strace, work):
-    """By which packings, archives and formats are detected."""
+@pytest.mark.parametrize(
+    "words", [["map"], ["check"], ["digest", "--untrusted"]])
+def test_the_first_bytes_are_read_once(hone, strace, work, words):
+    """By which packings, archives and formats are detected, and the signatures
+    of others."""
     path, log = work / "image", work / "trace"
     path.write_bytes(images.noise(images.MI))
-    hone.ok("map", path, before=[*strace, "-y", "-o", str(log), "-e",
-                                 "trace=pread64"])
+    hone.ok(*words, path, before=[*strace, "-y", "-o", str(log), "-e",
+                                  "trace=pread64"])
     assert log.read_text().count(", 512, 0) = 512") == 1
 
 
