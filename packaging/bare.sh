@@ -9,7 +9,7 @@ cd /hone
 # Each command, and the options with other needs.
 sed -n 's/^\([a-z]*\)) cmd_.*/\1/p' dev >/commands
 printf '%s\n' 'test --all' 'bench --rivals debian12' 'bench php' 'bench cache' 'bench convert' 'bench reach' \
-    'bench dpdk' 'bench args' 'plot F D' 'php --real' 'php --arginfo' \
+    'bench dpdk' 'bench args' 'php --real' 'php --arginfo' \
     'static --check' >>/commands
 while read -r words; do
     # shellcheck disable=SC2086

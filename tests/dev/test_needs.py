@@ -15,7 +15,7 @@ DEV = (TOP / "dev").read_text()
 COMMANDS = re.findall(r"^(\w+)\) cmd_", DEV, re.M)
 VARIANTS = ["test --all", "test models", "test mutants", "test dpdk-sid", "check abi",
             "check coverage", "bench --rivals debian12", "bench php", "bench cache",
-            "bench convert", "bench reach", "bench dpdk", "bench args", "plot F D", "php --real",
+            "bench convert", "bench reach", "bench dpdk", "bench args", "php --real",
             "php --arginfo", "static x86_64", "static --check"]
 # What is installed is a line of "have", and what was called a line of "called".
 STUBS = {
