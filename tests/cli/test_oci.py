@@ -764,18 +764,22 @@ def test_logins_that_fail(logins, content, program, said):
 
 
 @pytest.mark.parametrize("basic", [True, False])
-def test_a_login_goes_nowhere_without_tls(oci, registry, work, basic):
+@pytest.mark.parametrize("login, said", [
+    ({"auth": "YTpi"}, b"not sent without TLS"),
+    ({"auth": "YTpi", "identitytoken": "YTpi"}, b"an identity token alone")],
+                         ids=["auth", "identity"])
+def test_a_login_goes_nowhere_without_tls(
+        oci, registry, work, basic, login, said):
     port = registry.server.server_address[1]
     path = work / "auth.json"
-    path.write_text(json.dumps({"auths": {f"127.0.0.1:{port}": {
-        "auth": "YTpi", **({} if basic else {"identitytoken": "YTpi"})}}}))
+    path.write_text(json.dumps({"auths": {f"127.0.0.1:{port}": login}}))
     registry.image(registry.layer({"disk/a": bytes(512)}))
     tokens = Tokens(registry)
     if basic:
         tokens.challenge = 'Basic realm="x"'
     done = oci.run("info", env={"REGISTRY_AUTH_FILE": str(path)})
     assert done.returncode == (1 if basic else 0), done
-    assert (b"not sent without TLS" in done.stderr) == basic
+    assert (said in done.stderr) == basic
     assert not any("Basic" in (request.headers["Authorization"] or "") or
                    request.method == "POST"
                    for request in registry.server.requests)

@@ -211,8 +211,10 @@ use_login(struct oci_auth *a, const struct oci_challenge *c,
 			"the server answered 401 (unauthorized): it asks for "
 			"a user and a password%s",
 			a->login.user ? ", which are not sent without TLS"
-				      : "; docker login keeps them, and podman "
-					"login with REGISTRY_AUTH_FILE");
+			: a->login.identity
+				? ", and the login has an identity token alone"
+				: "; docker login keeps them, and podman login "
+				  "with REGISTRY_AUTH_FILE");
 	a->auth.user = a->login.user;
 	a->auth.password = a->login.password;
 	a->auth.serial++;
