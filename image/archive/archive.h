@@ -10,6 +10,7 @@
  *   ovf.c       the disks that the description of an OVA names
  *   manifest.c  the digests that an OVA has for its members
  *   tar.c       headers; pax.c: extended headers, maps of sparse members
+ *   put.c       headers of new archives
  */
 #include "archive/tar.h"
 #include "blocks/blocks.h"

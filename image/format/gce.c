@@ -8,19 +8,17 @@
  *	          more of the list; the data; zeros
  *	CRC-32 and length
  *
- * The list comes first, so the extents of the source are walked twice. The tar
- * format is that of "GNU tar: an archiver tool", appendix "Basic Tar Format".
+ * The list comes first, so the extents of the source are walked twice.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "archive/put.h"
 #include "codec/join.h"
 #include "format/bytes.h"
 #include "format/source.h"
 
-#define BLOCK 512
+#define BLOCK TAR_BLOCK
 /* tar reads and writes records of 20 blocks */
 #define RECORD ((size_t)20 * BLOCK)
 #define UNIT ((uint64_t)1 << 30)
@@ -38,8 +36,7 @@
 #define IN_HEADER 4
 #define IN_BLOCK 21
 #define IN_BLOCK_MORE 504
-#define NUMBER 12
-#define ENTRY ((size_t)2 * NUMBER)
+#define ENTRY ((size_t)2 * TAR_NUMBER)
 
 struct sink {
 	struct image_sink base;
@@ -60,31 +57,6 @@ struct sink {
 	unsigned char *block;
 	size_t used;
 };
-
-/* A number of tar: octal, or binary with a mark where that is too short. */
-static void
-put_number(unsigned char *to, uint64_t n)
-{
-	char text[32];
-
-	if (n < UINT64_C(1) << 33) {
-		snprintf(text, sizeof(text), "%011" PRIo64, n);
-		memcpy(to, text, NUMBER);
-		return;
-	}
-	memset(to, 0, NUMBER);
-	to[0] = 0x80;
-	for (int i = NUMBER - 1; n; i--, n >>= 8)
-		to[i] = (unsigned char)n;
-}
-
-/* The block has zeros behind the text. */
-static void
-put_text(unsigned char *to, const char *text)
-{
-	while (*text)
-		*to++ = (unsigned char)*text++;
-}
 
 static int
 gce_append(struct image_sink *sink, struct image_packed *packed,
@@ -135,24 +107,13 @@ next_block(struct sink *s, int *rc, struct image_error *err)
 static void
 put_header(struct sink *s, unsigned char *block)
 {
-	unsigned sum = 0;
-	char text[16];
+	const struct tar_entry entry = {
+		"disk.raw", 'S', .mode = 0644, .size = s->planned};
 
-	put_text(block, "disk.raw");
-	put_text(block + 100, "0000644");
-	put_text(block + 108, "0000000");
-	put_text(block + 116, "0000000");
-	put_number(block + 124, s->planned);
-	put_number(block + 136, 0);
-	memset(block + 148, ' ', 8);
-	block[156] = 'S';
-	put_text(block + 257, "ustar  ");
+	tar_put(block, &entry);
 	block[MORE] = s->entries > IN_HEADER;
-	put_number(block + REAL_SIZE, s->base.size);
-	for (size_t i = 0; i < BLOCK; i++)
-		sum += block[i];
-	snprintf(text, sizeof(text), "%06o", sum);
-	memcpy(block + 148, text, 7);
+	tar_put_number(block + REAL_SIZE, s->base.size);
+	tar_put_sum(block);
 }
 
 /* Put an entry of the list into the header, or into a block after it. */
@@ -173,8 +134,8 @@ put_entry(struct sink *s, unsigned char *header, uint64_t index,
 		s->block[IN_BLOCK_MORE] =
 			s->entries - index > IN_BLOCK - in_block;
 	}
-	put_number(to, offset);
-	put_number(to + NUMBER, length);
+	tar_put_number(to, offset);
+	tar_put_number(to + TAR_NUMBER, length);
 	return 0;
 }
 
