@@ -464,6 +464,9 @@ struct output_how {
 	void (*visit_source)(const void *source,
 		void (*call)(void *opaque, int fd), void *opaque);
 	const void *source;
+	/* the new file is the first of those of output.layout, in a new folder
+	 */
+	bool folder;
 };
 
 struct output {
@@ -471,6 +474,8 @@ struct output {
 	int fd;
 	/* after output_commit() */
 	struct image_usage usage;
+	/* with how.folder: the files. Set before output_commit(). */
+	const struct image_layout *layout;
 	/* the message of a failed call */
 	char text[256];
 

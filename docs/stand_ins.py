@@ -82,6 +82,7 @@ path) echo "/dev/pve/${2#*:}" ;;
 esac
 """,
     "qm": 'echo "update VM $2: $3 $4"',
+    "skopeo": 'layout=${2%:*}; cat "${layout#oci:}/oci-layout"',
     "ssh": 'shift; exec "$@"',
     "virsh": 'echo "$1 $2"',
 }

@@ -95,6 +95,7 @@ completion_kind(enum option_id id)
 	case OPTION_FORMAT_B:
 	case OPTION_OUTPUT_FORMAT:
 	case OPTION_PACK:
+	case OPTION_OCI_TYPE:
 	case OPTION_CACHE:
 	case OPTION_TARGET_CACHE:
 	case OPTION_SOURCE_CACHE:
@@ -135,6 +136,9 @@ completion_words(enum option_id id)
 		break;
 	case OPTION_PACK:
 		put("zst gz none");
+		break;
+	case OPTION_OCI_TYPE:
+		put("containerdisk artifact");
 		break;
 	case OPTION_CACHE:
 		put("auto keep drop");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include "convert/convert.h"
 
@@ -144,6 +145,8 @@ way_out(const struct job *job, const struct image_disguise *disguise)
 	if (strcmp(disguise->name, "VHD") == 0 && disguise->offset > 0 &&
 		!job->cli->option[OPTION_FORMAT])
 		return "add -f vhd if the source is a VHD, or use -O qcow2";
+	if (job->layout.path)
+		return "make a qcow2 image of it, and add that by -f raw";
 	return "use -O qcow2";
 }
 
@@ -228,7 +231,7 @@ write_output(struct job *job)
 {
 	struct image_error err;
 
-	int rc = in_place_open(job);
+	int rc = job->layout.path ? 0 : in_place_open(job);
 	if (rc != 0)
 		return rc;
 	if (job->write.keep_rest && (!job->store || convert_to_stdout(job))) {
@@ -265,24 +268,6 @@ refuse_disguised(struct job *job)
 		return 0;
 	return cli_fail(job->name, DISGUISED, image_format_name(job->format),
 		disguise.name, disguise.offset, way_out(job, &disguise));
-}
-
-/* Returns CLI_USAGE after a message if DST is an OCI layout, by the names that
- * skopeo has for it. */
-static int
-refuse_layout(const struct job *job)
-{
-	const char *name = job->cli->operands[1];
-
-	bool folder = strncmp(name, "oci:", 4) == 0 &&
-		      strncmp(name, "oci://", 6) != 0;
-
-	if (!folder && strncmp(name, "oci-archive:", 12) != 0)
-		return 0;
-	return cli_usage("convert",
-		"'%s': hone cannot write an OCI layout; './%s' is a file of "
-		"that name",
-		name, name);
 }
 
 /* Returns CLI_USAGE after a message if stdout cannot have an option. */
@@ -355,17 +340,16 @@ convert_run(const struct cli *cli)
 		.name = shown(cli->operands[1], "stdout")};
 	struct image_error err;
 
-	int rc = refuse_layout(&job);
+	int rc = layout_parse(&job);
 	if (rc == 0)
 		rc = parse(&job);
 	if (rc == 0)
 		rc = refuse_stdout(&job);
-	if (rc != 0)
-		return rc;
-	if (cli_image_open(cli, 0, &job.open, &job.src, &err) < 0)
+	if (rc == 0 && cli_image_open(cli, 0, &job.open, &job.src, &err) < 0)
 		rc = cli_image_fail(job.source, &err);
-	else
+	else if (rc == 0)
 		rc = convert(&job);
 	image_close(job.src);
+	free(job.layout.path);
 	return rc;
 }

@@ -8,6 +8,7 @@
  *   create.c    options of the new image: -O, --pack, -o, -c, --level
  *   size.c      --size and --move-gpt
  *   cache.c     use of the page cache; memory.c: how large the cache may be
+ *   layout.c    DST is an OCI layout
  *   expect.c    --expect-file and --expect-disk are parsed, the latter compared
  *   new_file.c  DST is a new file
  *   in_place.c  DST exists, and its ends are written last; or stdout
@@ -32,6 +33,13 @@ struct job {
 	struct image_sink *dst;
 	/* DST if it is a new file; usage: of both */
 	struct output output;
+	/* DST if it is an OCI layout; path is NULL if it is not */
+	struct {
+		char *path;
+		struct image_layout_how how;
+		/* after target.fill */
+		struct image_layout files;
+	} layout;
 	/* DST if it exists and is written in place, or stdout */
 	struct image_store *store;
 	/* what DST in place has after a failure, as the end of a message */
@@ -59,6 +67,10 @@ job_packs(const struct job *job)
 {
 	return job->create.packing > IMAGE_PACKING_NONE;
 }
+
+/* layout.c: set job->layout by DST and --oci-type. Returns 0 or the exit
+ * status. */
+int layout_parse(struct job *job);
 
 /* create.c: set format and create. Returns 0 or the exit status. */
 int create_parse(struct job *job);

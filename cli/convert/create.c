@@ -184,6 +184,11 @@ format_of_name(const struct job *job, enum image_packing *packing)
 	size_t length;
 	const struct image_format *format;
 
+	if (job->layout.path) {
+		*packing = job->layout.how.container ? IMAGE_PACKING_GZIP
+						     : IMAGE_PACKING_ZSTD;
+		return image_format_by_name("raw");
+	}
 	*packing = image_packing_by_suffix(job->name, &length);
 	if (!image_packing_writable(*packing) || has_fixed_size(job))
 		*packing = IMAGE_PACKING_NONE;
@@ -205,6 +210,10 @@ parse_format(struct job *job, enum image_packing *packing)
 	int rc = cli_format(job->cli, OPTION_OUTPUT_FORMAT, &job->format);
 	if (rc != 0)
 		return rc;
+	if (job->layout.path && job->format && job->format != raw)
+		return cli_usage("convert",
+			"-O: the disk of an OCI layout is raw; -f raw "
+			"--allow-disguised adds an image as it is");
 	/* With -O, "disk.tar.gz" and "disk.qcow2.gz" are names only. */
 	if (job->format && (job->format != raw || named != raw))
 		*packing = IMAGE_PACKING_NONE;
@@ -280,6 +289,7 @@ create_parse(struct job *job)
 	enum image_packing packing;
 
 	image_create_init(&job->create);
+	job->create.layout = job->layout.path ? &job->layout.how : NULL;
 	int rc = parse_format(job, &packing);
 	if (rc == 0)
 		rc = parse_packing(job, packing);

@@ -39,9 +39,11 @@ new_file_begin(struct job *job, struct image_error *err)
 	const struct output_how how = {.force = job->cli->option[OPTION_FORCE],
 		.is_source = new_file_is_source,
 		.visit_source = new_file_visit_source,
-		.source = job->src};
+		.source = job->src,
+		.folder = job->layout.path && !job->layout.how.archive};
+	const char *path = job->layout.path ? job->layout.path : job->name;
 
-	if (output_begin(&job->output, job->name, &how) < 0)
+	if (output_begin(&job->output, path, &how) < 0)
 		return take_message(job, err);
 	int rc = image_create(job->output.fd, job->name, job->format,
 		&job->create, &job->write, &job->dst, err);
@@ -54,6 +56,11 @@ static int
 new_file_fill(struct job *job, struct image_error *err)
 {
 	int rc = convert_fill(job, err);
+
+	if (rc == 0 && job->layout.path) {
+		job->layout.files = *image_sink_layout(job->dst);
+		job->output.layout = &job->layout.files;
+	}
 	return rc < 0 ? rc : image_flush(job->dst, err);
 }
 
@@ -69,6 +76,8 @@ new_file_reopen(
 		how.format = image_format_by_name("raw");
 		how.packing = IMAGE_PACKING_GZIP;
 		how.member = "disk.raw";
+	} else if (job->layout.path && job->layout.how.container) {
+		how.member = "disk/disk.img";
 	}
 	posix_fadvise(job->output.fd, 0, 0, POSIX_FADV_DONTNEED);
 	return image_open_fd(job->output.fd, job->name, &how, back, err);

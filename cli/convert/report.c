@@ -41,6 +41,8 @@ print_json(const struct job *job)
 			&json, "compressed_from", job->copied.compressed_from);
 		json_number(&json, "compressed_to", job->copied.compressed_to);
 	}
+	if (job->layout.path)
+		json_string(&json, "manifest", job->layout.files.manifest);
 	struct image_digests reported = job->digests;
 	reported.count = job->n_reported;
 	if (reported.count)

@@ -107,6 +107,8 @@ output_judge(struct output *output)
 	if (output->old.fd >= 0)
 		close(output->old.fd);
 	output->old.fd = -1;
+	if (output->how.folder)
+		return output_judge_folder(output);
 	if (fstatat(output->directory, output->name, &st, AT_SYMLINK_NOFOLLOW) <
 		0)
 		return errno == ENOENT

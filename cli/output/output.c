@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,8 +61,8 @@ output_abandon(struct output *output)
 	output->temporary = output->folder = output->name = NULL;
 }
 
-static int
-sync_fd(int fd)
+int
+output_sync(int fd)
 {
 	int rc;
 
@@ -79,7 +80,7 @@ judge_again(struct output *output)
 		return 0;
 	if (output_judge(output) < 0 || output_inherit(output) < 0)
 		return -1;
-	if (sync_fd(output->fd) < 0)
+	if (output_sync(output->fd) < 0)
 		return output_refuse(output, "cannot be synced to disk: %s",
 			strerror(errno));
 	return 0;
@@ -89,12 +90,14 @@ static int
 sync_directory(struct output *output)
 {
 	/* Some file systems cannot sync a directory. */
-	if (!output->may_sync || sync_fd(output->directory) == 0 ||
+	if (!output->may_sync || output_sync(output->directory) == 0 ||
 		errno == EINVAL || errno == EROFS)
 		return 0;
 	int code = errno;
 	/* A replaced file is lost, but a new file can be removed. */
-	if (!output->how.force)
+	if (output->how.folder)
+		output_remove_folder(output, output->name);
+	else if (!output->how.force)
 		unlinkat(output->directory, output->name, 0);
 	return output_refuse(
 		output, "its directory cannot be synced: %s", strerror(code));
@@ -107,10 +110,13 @@ sync_directory(struct output *output)
 static void
 measure(struct output *output)
 {
+	bool folder = output->how.folder;
+	char path[NAME_MAX + IMAGE_LAYOUT_NAME + 2];
 	struct stat st;
 
-	if (fstatat(output->directory, output->name, &st, AT_SYMLINK_NOFOLLOW) <
-		0)
+	snprintf(path, sizeof(path), "%s%s%s", output->name, folder ? "/" : "",
+		folder ? output->layout->files[0].name : "");
+	if (fstatat(output->directory, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
 	output->usage.file_size = (uint64_t)st.st_size;
 	output->usage.disk_usage = (uint64_t)st.st_blocks * 512;
@@ -124,7 +130,8 @@ output_commit(struct output *output)
 	if (rc == 0)
 		rc = judge_again(output);
 	if (rc == 0)
-		rc = output_publish(output);
+		rc = output->how.folder ? output_publish_folder(output)
+					: output_publish(output);
 	if (rc == 0)
 		rc = sync_directory(output);
 	if (rc == 0)

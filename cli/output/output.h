@@ -53,5 +53,20 @@ mode_t output_mode(const struct output *output, gid_t group);
 /* temporary.c: create the new file; later give the file its name. */
 int output_make(struct output *output);
 int output_publish(struct output *output);
+/*
+ * Set output->temporary to ".NAME.hone-XXXXXX", with NAME shortened if needed.
+ * output_abandon() frees the name. Returns -1 with errno and no message.
+ */
+int output_draw_name(struct output *output);
+#define OUTPUT_OWN_FD "/proc/self/fd/%d"
+
+/* folder.c: the same for how.folder: fail if there is a folder that is not
+ * empty, and give the new one its name; remove one of that name. */
+int output_judge_folder(struct output *output);
+int output_publish_folder(struct output *output);
+void output_remove_folder(const struct output *output, const char *name);
+
+/* output.c: fsync(), again after a signal. */
+int output_sync(int fd);
 
 #endif

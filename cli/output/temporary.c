@@ -21,8 +21,6 @@
 /* A limit as in mkostemp(3). 100 is more than enough for random names. */
 #define ATTEMPTS 100
 
-#define OWN_FD "/proc/self/fd/%d"
-
 static uint64_t
 random_bits(void)
 {
@@ -36,12 +34,8 @@ random_bits(void)
 	return ((uint64_t)t.tv_nsec << 20) ^ (uint64_t)getpid();
 }
 
-/*
- * Set output->temporary to ".NAME.hone-XXXXXX", with NAME shortened if needed.
- * output_abandon() frees the name.
- */
-static int
-draw_name(struct output *output)
+int
+output_draw_name(struct output *output)
 {
 	static const char digits[32] = "abcdefghijklmnopqrstuvwxyz234567";
 	long limit = fpathconf(output->directory, _PC_NAME_MAX);
@@ -81,7 +75,7 @@ make_name(struct output *output, int fd, mode_t mode)
 	if (fd < 0)
 		return openat(
 			output->directory, output->temporary, flags, mode);
-	snprintf(path, sizeof(path), OWN_FD, fd);
+	snprintf(path, sizeof(path), OUTPUT_OWN_FD, fd);
 	return linkat(AT_FDCWD, path, output->directory, output->temporary,
 		AT_SYMLINK_FOLLOW);
 }
@@ -95,7 +89,7 @@ take_name(struct output *output, int fd, mode_t mode)
 
 	sigfillset(&all);
 	for (int i = 0; i < ATTEMPTS && rc < 0 && code == EEXIST; i++) {
-		if (draw_name(output) < 0)
+		if (output_draw_name(output) < 0)
 			return -1;
 		/* No signal may arrive between the creation and
 		 * signals_remove(). */
@@ -118,7 +112,7 @@ can_be_linked(int fd)
 	struct stat named, opened;
 	char path[32];
 
-	snprintf(path, sizeof(path), OWN_FD, fd);
+	snprintf(path, sizeof(path), OUTPUT_OWN_FD, fd);
 	return stat(path, &named) == 0 && fstat(fd, &opened) == 0 &&
 	       named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }
@@ -251,7 +245,7 @@ link_over(struct output *output, int fd)
 {
 	char path[32];
 
-	snprintf(path, sizeof(path), OWN_FD, fd);
+	snprintf(path, sizeof(path), OUTPUT_OWN_FD, fd);
 	if (linkat(AT_FDCWD, path, output->directory, output->name,
 		    AT_SYMLINK_FOLLOW) == 0)
 		return 0;

@@ -136,6 +136,38 @@ bool image_packing_writable(enum image_packing packing);
  */
 enum image_packing image_packing_by_suffix(const char *path, size_t *length);
 
+/* An OCI layout: the files of an image for a registry. */
+struct image_layout_how {
+	/* the layer is an archive that has the disk as disk/disk.img, which
+	 * belongs to the user of KubeVirt, and needs IMAGE_PACKING_GZIP.
+	 * Otherwise it is the disk, and needs IMAGE_PACKING_ZSTD. */
+	bool container;
+	/* the new file is an archive of the layout, and not the layer alone */
+	bool archive;
+	/* the name of the image, of letters, digits, '.', '_' and '-'; NULL:
+	 * none */
+	const char *tag;
+	/* "linux/arm64"; NULL: that of this CPU */
+	const char *platform;
+};
+
+#define IMAGE_LAYOUT_FILES 5
+#define IMAGE_LAYOUT_NAME 96
+#define IMAGE_LAYOUT_TEXT 1024
+/* The longest tag. */
+#define IMAGE_LAYOUT_TAG 128
+
+struct image_layout {
+	struct image_layout_file {
+		/* "blobs/sha256/..." */
+		char name[IMAGE_LAYOUT_NAME];
+		/* "" of the first file, the layer */
+		char text[IMAGE_LAYOUT_TEXT];
+	} files[IMAGE_LAYOUT_FILES];
+	/* "sha256:..." */
+	char manifest[IMAGE_DIGEST_TEXT];
+};
+
 /* The properties of a new image; image_create_init() sets the defaults. */
 struct image_create {
 	/* bytes of the virtual disk, 0 to INT64_MAX */
@@ -156,6 +188,9 @@ struct image_create {
 	/* raw: one that image_packing_writable() allows, at `level`. AUTO and
 	 * NONE: not packed. No other value is allowed. */
 	enum image_packing packing;
+	/* with packing: the file is the layer of an OCI layout, or the archive
+	 * of one; valid until the sink is closed. NULL: it is not */
+	const struct image_layout_how *layout;
 	/* compress clusters with codec */
 	bool compress;
 	enum image_codec_id codec;
@@ -651,6 +686,9 @@ uint64_t image_sink_size(const struct image_sink *sink);
 int image_finish(struct image_sink *sink, struct image_error *err);
 /* Make all written bytes durable. */
 int image_flush(struct image_sink *sink, struct image_error *err);
+/* With image_create.layout: the files, after image_finish(). Valid until the
+ * sink is closed. */
+const struct image_layout *image_sink_layout(const struct image_sink *sink);
 /* Free the sink without writing. NULL is allowed. */
 void image_sink_close(struct image_sink *sink);
 

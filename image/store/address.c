@@ -195,8 +195,12 @@ image_hide_secrets(const char *text)
 char *
 image_address_name(const char *address)
 {
-	return scheme_of(address) ? image_hide_secrets(address)
-				  : strdup(address);
+	/* A layout has the name "oci:DIR:TAG", which is no host. */
+	bool layout = strncmp(address, "oci:", 4) == 0 &&
+		      !strpbrk(address, "\\@") && !behind_two(address + 4);
+
+	return scheme_of(address) && !layout ? image_hide_secrets(address)
+					     : strdup(address);
 }
 
 /* Addresses of files: file:///PATH, as file managers and browsers copy them. */

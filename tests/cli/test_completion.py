@@ -170,6 +170,7 @@ def test_a_script_has_the_values_of_options(hone, shell, mark):
     assert "hone help --completion " + shell in text
     for option, words in {
             "output-format": ["raw", "gce"], "pack": ["zst"],
+            "oci-type": ["artifact"],
             "cache": ["keep"],
             "algorithm": ["sha256", "md5"], "unpack": ["xz"],
             "options": ["compression_type=zstd", "size=geometry"],

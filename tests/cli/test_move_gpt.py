@@ -378,13 +378,3 @@ def test_what_it_needs(hone, work):
     # Without the option, the backup is data that is not cut off.
     assert "has data at offset" in hone.fails(
         "convert", "--size=5M", work / "disk.img", work / "d.img")
-
-
-@pytest.mark.parametrize("name", ["oci:out", "oci:out:1", "oci-archive:o"])
-def test_a_layout_is_not_written(hone, work, name):
-    """What skopeo names so would be a raw file of that name."""
-    (work / "disk.img").write_bytes(bytes(MIB))
-    said = hone.misused("convert", work / "disk.img", name, cwd=work)
-    assert said == (f"hone: '{name}': hone cannot write an OCI "
-                    f"layout; './{name}' is a file of that name")
-    hone.ok("convert", "-q", "disk.img", f"./{name}", cwd=work)

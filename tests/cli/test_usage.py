@@ -346,7 +346,7 @@ def test_only_options_make_an_abbreviation_ambiguous(hone, small, out):
     hone.ok("convert", "-q", "--target-c", "none", small, out / "b")
     done = hone.run("convert", "--o", "--frob", small, out / "d")
     assert done.stderr.decode().splitlines()[:-1] == [
-        "hone: '--o' is ambiguous: --output-format, --options, "
+        "hone: '--o' is ambiguous: --output-format, --oci-type, --options, "
         "--out-of-order, --oci-annotation",
         "hone: '--frob' is not an option of hone convert"]
     # The next word is the value, of the abbreviation too.

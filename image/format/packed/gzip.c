@@ -111,7 +111,7 @@ gzip_begin(struct packed_sink *s, struct image_error *err)
 		0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255};
 
 	s->position = HEADER;
-	return image_store_write(s->base.store, 0, header, HEADER, err);
+	return packed_write(s, 0, header, HEADER, err);
 }
 
 static uint64_t
@@ -153,20 +153,18 @@ gzip_fill(const struct packed_sink *s, uint64_t host, uint64_t zeros,
 	struct image_error *err)
 {
 	const struct zeros *z = s->state;
-	struct image_store *store = s->base.store;
 	int rc = 0;
 
 	for (uint64_t left = zeros / LARGEST, n; rc == 0 && left; left -= n) {
 		n = left < REPEATS ? left : REPEATS;
 		size_t length = (size_t)n * z->stored[POWERS - 1];
-		rc = image_store_write(store, host, z->repeated, length, err);
+		rc = packed_write(s, host, z->repeated, length, err);
 		host += length;
 	}
 	for (unsigned i = 0; rc == 0 && i < POWERS - 1; i++) {
 		if (!(zeros >> i & 1))
 			continue;
-		rc = image_store_write(
-			store, host, z->bytes[i], z->stored[i], err);
+		rc = packed_write(s, host, z->bytes[i], z->stored[i], err);
 		host += z->stored[i];
 	}
 	return rc;
@@ -181,8 +179,7 @@ gzip_end(struct packed_sink *s, struct image_error *err)
 
 	image_put_le32(end + 5, z->all_crc);
 	image_put_le32(end + 9, (uint32_t)z->all_length);
-	return image_store_write(
-		s->base.store, s->position, end, sizeof(end), err);
+	return packed_write(s, s->position, end, sizeof(end), err);
 }
 
 const struct packed_kind packed_gzip = {

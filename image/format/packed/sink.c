@@ -25,6 +25,39 @@ of(struct image_sink *sink)
 	return (struct packed_sink *)sink;
 }
 
+int
+packed_write(const struct packed_sink *s, uint64_t host, const void *bytes,
+	size_t length, struct image_error *err)
+{
+	struct packed_layer *layer = s->layer;
+	int rc = 0;
+
+	if (layer) {
+		assert(host == layer->length);
+		layer->length += length;
+		host += layer->from;
+		rc = image_hash_add(layer->blob, bytes, length, err);
+	}
+	return rc < 0 ? rc
+		      : image_store_write(
+				s->base.store, host, bytes, length, err);
+}
+
+static int
+packed_put(struct image_sink *sink, uint64_t host, const void *buf,
+	size_t length, struct image_error *err)
+{
+	return packed_write(of(sink), host, buf, length, err);
+}
+
+/* The disk of a layer has whole sectors: readers refuse others. */
+static uint64_t
+size_of(const void *layer, uint64_t size)
+{
+	return layer ? (size + IMAGE_SECTOR - 1) / IMAGE_SECTOR * IMAGE_SECTOR
+		     : size;
+}
+
 /* What is in front of the data of the disk. */
 static int
 packed_plan(struct image_sink *sink, struct image_source *source, size_t memory,
@@ -34,7 +67,8 @@ packed_plan(struct image_sink *sink, struct image_source *source, size_t memory,
 
 	(void)source;
 	(void)memory;
-	return s->kind->begin ? s->kind->begin(s, err) : 0;
+	int rc = s->kind->begin ? s->kind->begin(s, err) : 0;
+	return rc == 0 && s->layer ? packed_layer_begin(s, err) : rc;
 }
 
 static int
@@ -58,6 +92,10 @@ packed_gap(struct image_sink *sink, const struct image_packed *packed,
 {
 	const struct packed_sink *s = of(sink);
 
+	int rc = packed_layer_add(
+		s->layer, packed->zeros, packed->bytes, packed->length, err);
+	if (rc < 0)
+		return rc;
 	return s->kind->fill(s,
 		packed->host - s->kind->measure(s, packed->zeros),
 		packed->zeros, err);
@@ -67,7 +105,7 @@ static int
 packed_resize(struct image_sink *sink, uint64_t size, struct image_error *err)
 {
 	(void)err;
-	sink->size = size;
+	sink->size = size_of(of(sink)->layer, size);
 	return 0;
 }
 
@@ -75,15 +113,19 @@ static int
 packed_finish(struct image_sink *sink, struct image_error *err)
 {
 	struct packed_sink *s = of(sink);
-	uint64_t zeros = sink->size - s->ends.position;
+	uint64_t zeros =
+		sink->size - s->ends.position + packed_layer_tail(s->layer);
 
-	int rc = s->kind->note(s, zeros, NULL, err);
+	int rc = packed_layer_add(s->layer, zeros, NULL, 0, err);
+	if (rc == 0)
+		rc = s->kind->note(s, zeros, NULL, err);
 	if (rc == 0)
 		rc = s->kind->fill(s, s->position, zeros, err);
 	if (rc < 0)
 		return rc;
 	s->position += s->kind->measure(s, zeros);
-	return s->kind->end(s, err);
+	rc = s->kind->end(s, err);
+	return rc == 0 && s->layer ? packed_layer_end(s, err) : rc;
 }
 
 static void
@@ -92,6 +134,7 @@ packed_close(struct image_sink *sink)
 	struct packed_sink *s = of(sink);
 
 	s->kind->close(s->state);
+	packed_layer_close(s->layer);
 	image_store_close(sink->store);
 	free(s);
 }
@@ -100,6 +143,7 @@ static const struct image_sink_ops packed_ops = {
 	.plan = packed_plan,
 	.append = packed_append,
 	.gap = packed_gap,
+	.write = packed_put,
 	.resize = packed_resize,
 	.finish = packed_finish,
 	.close = packed_close,
@@ -122,7 +166,8 @@ image_packed_create(struct image_store *store,
 	s->base = (struct image_sink){.ops = &packed_ops,
 		.format = &image_format_raw,
 		.store = store,
-		.size = create->unsized ? IMAGE_SIZE_UNKNOWN : create->size,
+		.size = create->unsized ? IMAGE_SIZE_UNKNOWN
+					: size_of(create->layout, create->size),
 		/* shorter zeros are compressed with the data around them */
 		.unit = IMAGE_ZERO_BLOCK,
 		.part = kind->part,
@@ -131,11 +176,21 @@ image_packed_create(struct image_store *store,
 	s->kind = kind;
 	if (create->level)
 		s->base.codec.level = create->level;
-	if (kind->open(s) < 0) {
+	int rc = kind->open(s) < 0 ? image_no_memory(err) : 0;
+	if (rc == 0 && create->layout)
+		rc = packed_layer_open(s, create->layout, err);
+	if (rc < 0) {
 		kind->close(s->state);
+		packed_layer_close(s->layer);
 		free(s);
-		return image_no_memory(err);
+		return rc;
 	}
 	*out = &s->base;
 	return 0;
+}
+
+const struct image_layout *
+image_sink_layout(const struct image_sink *sink)
+{
+	return &((const struct packed_sink *)sink)->layer->layout;
 }

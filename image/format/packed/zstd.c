@@ -130,7 +130,7 @@ zstd_fill(const struct packed_sink *s, uint64_t host, uint64_t zeros,
 		/* All but the last are the same. */
 		if (left == zeros || n < IMAGE_ZERO_FRAME)
 			image_zero_frame_put(frame, n);
-		rc = image_store_write(s->base.store, host, frame, length, err);
+		rc = packed_write(s, host, frame, length, err);
 		host += length;
 	}
 	free(frame);
@@ -151,14 +151,13 @@ put_empty_frame(struct packed_sink *s, struct image_error *err)
 		return rc;
 	add_row(s->state, sizeof(frame), 0);
 	s->position = sizeof(frame);
-	return image_store_write(s->base.store, 0, frame, sizeof(frame), err);
+	return packed_write(s, 0, frame, sizeof(frame), err);
 }
 
 static int
 zstd_end(struct packed_sink *s, struct image_error *err)
 {
 	struct table *t = s->state;
-	struct image_store *store = s->base.store;
 	unsigned char header[TABLE_HEADER], end[TABLE_END] = {0};
 	int rc = t->count ? 0 : put_empty_frame(s, err);
 	size_t length = t->count * ROW;
@@ -170,12 +169,12 @@ zstd_end(struct packed_sink *s, struct image_error *err)
 	/* The descriptor is 0: the rows have no checksums. */
 	image_put_le32(end + 5, SEEKABLE_MAGIC);
 	if (rc == 0)
-		rc = image_store_write(store, at, header, TABLE_HEADER, err);
+		rc = packed_write(s, at, header, TABLE_HEADER, err);
 	at += TABLE_HEADER;
 	if (rc == 0)
-		rc = image_store_write(store, at, t->rows, length, err);
+		rc = packed_write(s, at, t->rows, length, err);
 	if (rc == 0)
-		rc = image_store_write(store, at + length, end, TABLE_END, err);
+		rc = packed_write(s, at + length, end, TABLE_END, err);
 	return rc;
 }
 

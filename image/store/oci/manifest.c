@@ -51,17 +51,16 @@ parse_file(const struct reader *r, struct image_json item, struct oci_file *f)
 	return 0;
 }
 
-/* What Linux and Docker name differently. */
-static const char *
-docker_name(const char *architecture)
+const char *
+oci_docker_name(const char *architecture)
 {
 	if (strcmp(architecture, "x86_64") == 0)
 		return "amd64";
 	return strcmp(architecture, "aarch64") == 0 ? "arm64" : architecture;
 }
 
-static const char *
-this_platform(void)
+const char *
+oci_this_platform(void)
 {
 #if defined(__x86_64__)
 	return "linux/amd64";
@@ -94,7 +93,7 @@ platform_of(struct image_json entry, char *has, size_t size)
 			platform, "architecture", architecture, WORD) ||
 		strcmp(os, "unknown") == 0)
 		return false;
-	const char *name = docker_name(architecture);
+	const char *name = oci_docker_name(architecture);
 	if (!image_json_member(platform, "variant", variant, WORD) &&
 		strcmp(name, "arm64") == 0)
 		snprintf(variant, WORD, "v8");
@@ -116,7 +115,7 @@ is_platform(const char *has, const char *wanted)
 	has += slash + 1 - wanted;
 	size_t length = strcspn(++slash, "/");
 	snprintf(architecture, WORD, "%.*s", (int)length, slash);
-	const char *name = docker_name(architecture);
+	const char *name = oci_docker_name(architecture);
 	size_t n = strlen(name);
 	if (strncmp(has, name, n) != 0 || (has[n] && has[n] != '/'))
 		return false;
@@ -152,7 +151,7 @@ static int
 choose_manifest(const struct reader *r, struct image_json list)
 {
 	const struct oci_wanted *w = r->wanted;
-	const char *platform = w->platform ? w->platform : this_platform();
+	const char *platform = w->platform ? w->platform : oci_this_platform();
 	char type[OCI_TEXT], has[IMAGE_PLATFORM_TEXT], found[200] = "";
 	struct image_json entry;
 	unsigned count = 0;

@@ -116,4 +116,10 @@ int oci_manifest_parse(const char *text, size_t length, const char *name,
 	struct image_error *err);
 void oci_manifest_free(struct oci_manifest *manifest);
 
+/* Returns Docker's name of an architecture, which Linux may name differently.
+ */
+const char *oci_docker_name(const char *architecture);
+/* "linux/amd64" */
+const char *oci_this_platform(void);
+
 #endif
