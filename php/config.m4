@@ -15,7 +15,16 @@ PHP_ARG_ENABLE([hone-static],
   [no],
   [no])
 
+PHP_ARG_WITH([hone-lz4],
+  [for LZ4],
+  [AS_HELP_STRING([[--without-hone-lz4]],
+    [Hone: do not pack the cold values of the cache by LZ4; with
+      --with-hone-lz4, liblz4 must be there])],
+  [auto],
+  [no])
+
 if test "$PHP_HONE" != "no"; then
+  PKG_PROG_PKG_CONFIG
   dnl A whole source tree, as PIE downloads it, and not a copy of this folder.
   hone_top=PHP_EXT_SRCDIR([hone])/..
   if test -z "$with_hone" && test "$PHP_HONE_STATIC" = "no" &&
@@ -75,7 +84,6 @@ if test "$PHP_HONE" != "no"; then
       fi
       export PKG_CONFIG_PATH
     fi
-    PKG_PROG_PKG_CONFIG
     if test -z "$PKG_CONFIG"; then
       AC_MSG_ERROR([pkg-config was not found, and is needed to find libhone: install the package pkgconf or pkg-config])
     fi
@@ -113,6 +121,17 @@ if test "$PHP_HONE" != "no"; then
       HONE_SHARED_LIBADD=$HONE_LIBS
     fi
   fi
+  hone_lz4_flags=
+  if test "$PHP_HONE_LZ4" != "no"; then
+    PKG_CHECK_MODULES([HONE_LZ4], [liblz4], [
+      PHP_EVAL_INCLINE($HONE_LZ4_CFLAGS)
+      HONE_SHARED_LIBADD="$HONE_SHARED_LIBADD $HONE_LZ4_LIBS"
+      hone_lz4_flags=-DHONE_LZ4
+    ], [
+      if test "$PHP_HONE_LZ4" != "auto"; then
+        AC_MSG_ERROR([--with-hone-lz4: liblz4 was not found: install the package liblz4-dev])
+      fi])
+  fi
   PHP_SUBST([HONE_SHARED_LIBADD])
 
   dnl Hidden, so that calls between files are direct: 13 of 700 instructions of
@@ -140,7 +159,7 @@ if test "$PHP_HONE" != "no"; then
     cache/store/arena.c cache/store/claim.c cache/store/epoch.c
     cache/store/index.c cache/store/info.c cache/store/process.c
     cache/store/publish.c cache/store/reclaim.c]),
-    [$ext_shared],, [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1 -fvisibility=hidden])
+    [$ext_shared],, [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1 $hone_lz4_flags -fvisibility=hidden])
   dnl The compiler writes there, also if configure runs in another folder.
   PHP_ADD_BUILD_DIR([$ext_builddir/fileread])
   PHP_ADD_BUILD_DIR([$ext_builddir/cache/api])

@@ -22,7 +22,8 @@ fuzz_target() {
         for each in build builder cold_read cold_write date graph place text; do
             source="$source php/cache/values/$each.c"
         done
-        includes="-Iphp/cache/values
+        with="$with $(pkg-config --libs liblz4)"
+        includes="-Iphp/cache/values -DHONE_LZ4
             $("$(php_config)" --includes | sed 's/-I/-isystem /g')"
         ;;
     image/*)
@@ -98,7 +99,7 @@ fuzz_all() {
     '' | *[!0-9]*) die "fuzz: '$seconds' is not a number of seconds" ;;
     esac
     need "$build_packages" clang "libclang-rt-$clang_version-dev" qemu-utils xz-utils zstd \
-        "php$php_version-dev"
+        "php$php_version-dev" liblz4-dev
     must fuzz-build build fuzz clang --buildtype=debug \
         -Doptimization=1 -Db_lundef=false \
         -Db_sanitize=address,undefined -Dc_args=-fsanitize=fuzzer-no-link \

@@ -12,7 +12,7 @@ ubuntu_mirror=http://archive.ubuntu.com/ubuntu
 # chroot_of VERSION: what differs, and the chroot. $later has the packages of
 # Debian's experimental suite, which debootstrap cannot choose.
 chroot_of() {
-    packages=make,gcc,libc6-dev,meson,ninja-build,pkgconf
+    packages=make,gcc,libc6-dev,meson,ninja-build,pkgconf,liblz4-dev
     php=php$1-dev,php$1-cli,php$1-cgi
     later=
     opcache=$php_opcache

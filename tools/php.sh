@@ -3,7 +3,7 @@
 # ./dev php, and the stages of ./dev test for the PHP of the distribution. Sourced by
 # dev, which sets root, log, stage, build; the stages need tools/test.sh, too.
 
-php_packages="$build_packages make php$php_version-dev
+php_packages="$build_packages make liblz4-dev php$php_version-dev
     php$php_version-cli php$php_version-cgi"
 
 # Debian's PHP; on another system, the PHP in the search path.

@@ -11,7 +11,7 @@ rivals_dpdk='eal mempool mempool-ring mempool-stack ring stack telemetry kvargs'
 rivals_packages='gcc g++ libc6-dev meson ninja-build pkgconf python3 qemu-utils
     qemu-block-extra libnbd-bin nbdkit pigz zstd xz-utils curl openssl tar gzip
     coreutils libbenchmark-dev libisal-dev libck-dev libjemalloc2 libmimalloc-dev
-    libconcurrentqueue-dev libgoogle-perftools-dev liburing-dev make php-cli php-cgi
+    libconcurrentqueue-dev libgoogle-perftools-dev liburing-dev liblz4-dev make php-cli php-cgi
     php-dev php-apcu php-igbinary php-msgpack php-memcached php-redis memcached redis-server'
 
 # Sets what the functions of the chroots use.

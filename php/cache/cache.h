@@ -322,13 +322,13 @@ bool php_hone_cold_make(struct php_hone_member *member,
  * key, and the form saves an eighth. Writes this form to HONE_G(cache).cold.
  * `stored` is NULL for the value in the builder.
  */
-bool php_hone_cold_store(const struct php_hone_member *member, uint64_t hash,
-	const struct php_hone_value *stored, bool graph);
+bool php_hone_cold_store(const struct php_hone_member *member,
+	const struct php_hone_key *key, const struct php_hone_value *stored,
+	bool graph);
 /* After a store: packs what the hand has left to be packed. */
 void php_hone_cold_pack(struct php_hone_member *member);
-/* Copies a cold form, which has that sum, to an entry. */
-void php_hone_cold_place(
-	struct php_hone_entry *entry, const void *bytes, uint32_t sum);
+/* Copies a cold form to an entry, with its sum. */
+void php_hone_cold_place(struct php_hone_entry *entry, const void *bytes);
 /* Whether the bytes of a cold entry have the sum with which it was stored. */
 bool php_hone_cold_is_whole(const struct php_hone_entry *entry);
 

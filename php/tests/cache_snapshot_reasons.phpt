@@ -64,6 +64,16 @@ echo loaded(substr_replace($good, "\x89", $text, 1)), "\n";
 echo loaded(str_replace("\x84list", "\x04list", $good)), "\n";
 echo loaded(substr_replace($good, "\x01", strpos($good, "k\x07\x01\x84list") - 4, 1)), "\n";
 echo loaded(str_replace("\x84list", "\x04list", substr_replace($good, "\x89", $text, 1))), "\n";
+
+// A list of 70 times true, compressed by LZ4, of 72 bytes.
+$lz4 = function (int $size) use ($good): string {
+    $at = strpos($good, "k\x07\x01\x84list");
+    $value = "\x11" . chr($size) . "\x3f\x06\x46\x03\x01\x00\x2d\x50\x03\x03\x03\x03\x03";
+    return str_replace(json_encode(array_fill(0, 70, true)), 'the list',
+        loaded(substr_replace(substr_replace($good, pack('V', strlen($value)), $at - 16, 4), "k$value", $at, 14)));
+};
+echo $lz4(72), "\n";
+echo $lz4(71), "\n";
 ?>
 --CLEAN--
 <?php
@@ -84,3 +94,5 @@ of the first format: format is 1, not 2
 1 [null,"a string"] the value of entry %d: a key is neither string nor integer
 1 [null,"a string"] the value of entry %d: its flags are wrong
 0 [null,null] the value of entry %d: %s; 2 values are damaged
+%r(2 \[the list,"a string"\] no warning|1 \[null,"a string"\] the value of entry \d+: it needs LZ4, which this build does not have)%r
+%r1 \[null,"a string"\] the value of entry \d+: (the value cannot be decompressed|it needs LZ4, which this build does not have)%r

@@ -336,6 +336,22 @@ text_store(const char *text)
 	return made;
 }
 
+struct text_made
+text_names(unsigned n)
+{
+	char name[] = "'the name of row 00' ";
+	char text[64 * sizeof name + 2] = "[";
+
+	value_must(n <= 64);
+	for (unsigned i = 0; i < n; i++) {
+		name[17] = (char)('0' + i / 10);
+		name[18] = (char)('0' + i % 10);
+		memcpy(text + 1 + i * (sizeof name - 1), name, sizeof name);
+	}
+	text[1 + n * (sizeof name - 1)] = ']';
+	return text_store(text);
+}
+
 void
 text_cold(struct php_hone_cold *cold, const struct text_made *made, bool graph)
 {

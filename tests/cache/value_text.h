@@ -26,6 +26,8 @@ struct text_made {
 };
 
 struct text_made text_store(const char *text);
+/* A list of n strings that LZ4 makes shorter, at most 64. */
+struct text_made text_names(unsigned n);
 /* Write the cold form of a value, with objects if `graph`, to cold->bytes. */
 void text_cold(
 	struct php_hone_cold *cold, const struct text_made *made, bool graph);

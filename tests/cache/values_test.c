@@ -170,7 +170,21 @@ static const struct {
 	const char *phrase;
 } refused[] = {
 	{"", false, "the value is cut off"},
-	{"11", false, "a value has an unknown type"},
+	{"12", false, "a value has an unknown type"},
+	{"11", false, "the value is cut off"},
+	{"11 80", false, "the value is cut off"},
+#ifdef HONE_LZ4
+	{"11 00", false, "the value cannot be decompressed"},
+	{"11 00 00", false, "the uncompressed size is wrong"},
+	{"11 ff03 00", false, "the uncompressed size is wrong"},
+	{"11 ff01 00", false, "the value cannot be decompressed"},
+	/* more than 64 MiB, one byte of two, and two of one */
+	{"11 81808020 00", false, "the uncompressed size is wrong"},
+	{"11 02 1041", false, "the value cannot be decompressed"},
+	{"11 03 304141", false, "the value cannot be decompressed"},
+#else
+	{"11 02 1041", false, "it needs LZ4, which this build does not have"},
+#endif
 	{"00", false, "an element is empty"},
 	{"41 41", false, "there are bytes after the value"},
 	{"04 00000000000000", false, "the value is cut off"},
@@ -278,16 +292,18 @@ is_a_value_or_refused(const char *text, bool graph)
 	struct text_made made = text_store(text), other;
 	unsigned char bytes[4096];
 	const char *phrase;
+	uint32_t sum;
 	size_t size;
 
 	text_cold(&cold, &made, graph);
 	size = cold.bytes.used;
 	memcpy(bytes, cold.bytes.bytes, size);
+	sum = php_hone_cold_sum(bytes, size);
 	for (size_t i = 0; i < size; i++) {
 		for (unsigned by = 1; by < 256; by++) {
 			bytes[i] ^= by;
 			assert_int_not_equal(
-				php_hone_cold_sum(bytes, size), cold.sum);
+				php_hone_cold_sum(bytes, size), sum);
 			if (decode(bytes, size, graph, &other, &phrase)) {
 				value_read(other.bytes, &other.root, graph);
 				free(other.bytes);
@@ -302,6 +318,117 @@ TEST(a_damaged_value_is_refused_or_is_another_value)
 {
 	each_text(is_a_value_or_refused);
 }
+
+#ifdef HONE_LZ4
+
+/* The cold form of `made`, compressed in an entry with these other bytes. */
+static size_t
+compressed(const struct text_made *made, size_t others, bool *shorter)
+{
+	size_t size;
+
+	text_cold(&cold, made, false);
+	size = cold.bytes.used;
+	php_hone_cold_compress(&cold, others);
+	*shorter = cold.bytes.bytes[0] == PHP_HONE_COLD_LZ4;
+	assert_true(*shorter == (cold.bytes.used < size));
+	return size;
+}
+
+TEST(a_compressed_value_is_the_same)
+{
+	struct text_made made = text_names(64), again;
+	bool shorter;
+
+	for (unsigned i = 0; i < 2; i++) {
+		size_t size = compressed(&made, 100, &shorter);
+		assert_true(shorter &&
+			    cold.bytes.used + 100 <= (size + 100 + 63) / 8 * 7);
+		assert_true(text_again(&cold, false, &again));
+		value_read(again.bytes, &again.root, false);
+		text_cold(&cold, &again, false);
+		assert_int_equal(cold.bytes.used, size);
+		free(made.bytes);
+		made = again;
+	}
+	free(made.bytes);
+}
+
+/* A short form, bytes that LZ4 makes no shorter, and an entry whose other bytes
+ * are most of it. */
+TEST(a_form_is_compressed_only_if_an_eighth_of_the_entry_is_saved)
+{
+	struct text_made made = text_names(64);
+	bool shorter;
+	size_t size, saved;
+
+	size = compressed(&made, 0, &shorter);
+	assert_true(shorter);
+	saved = size - cold.bytes.used;
+	compressed(&made, saved * 8, &shorter);
+	assert_false(shorter);
+	free(made.bytes);
+	made = text_names(1);
+	assert_true(compressed(&made, 0, &shorter) < 256);
+	assert_false(shorter);
+	free(made.bytes);
+	made = text_store("''");
+	text_cold(&cold, &made, false);
+	free(made.bytes);
+	for (uint32_t i = 0, random = 1; i < 1000; i++) {
+		random = random * 1103515245 + 12345;
+		cold.bytes.bytes[i] = (unsigned char)(random >> 16);
+	}
+	cold.bytes.used = 1000;
+	php_hone_cold_compress(&cold, 0);
+	assert_int_equal(cold.bytes.used, 1000);
+}
+
+/* Each byte is each other one, and the value ends at each byte. */
+TEST(a_damaged_compressed_value_is_refused_or_is_another_value)
+{
+	struct text_made made = text_names(20), other;
+	unsigned char bytes[4096];
+	const char *phrase;
+	bool shorter;
+
+	compressed(&made, 0, &shorter);
+	assert_true(shorter && cold.bytes.used < sizeof bytes);
+	free(made.bytes);
+	size_t size = cold.bytes.used;
+	memcpy(bytes, cold.bytes.bytes, size);
+	for (size_t i = 0; i < size * 255; i++) {
+		bytes[i / 255] ^= i % 255 + 1;
+		if (decode(bytes, size, false, &other, &phrase)) {
+			value_read(other.bytes, &other.root, false);
+			free(other.bytes);
+		}
+		bytes[i / 255] ^= i % 255 + 1;
+	}
+	for (size_t i = 0; i < size; i++)
+		assert_false(decode(bytes, i, false, &other, &phrase));
+	bytes[size] = 0;
+	assert_false(decode(bytes, size + 1, false, &other, &phrase));
+}
+
+TEST(a_compressed_value_is_not_compressed_again)
+{
+	unsigned char *bytes;
+	struct text_made other;
+	const char *phrase;
+
+	text_cold(&cold, &(struct text_made){0}, false);
+	assert_true(php_hone_buffer_reserve(&cold.bytes, 1000));
+	memset(cold.bytes.bytes, PHP_HONE_COLD_LZ4, 1000);
+	cold.bytes.used = 1000;
+	php_hone_cold_compress(&cold, 0);
+	bytes = cold.bytes.bytes;
+	assert_true(bytes[0] == PHP_HONE_COLD_LZ4 && cold.bytes.used < 100);
+	assert_false(decode(bytes, cold.bytes.used, false, &other, &phrase));
+	assert_string_equal(phrase, "a value has an unknown type");
+}
+
+#endif
 
 /* Lists in lists, around the last one. */
 static bool

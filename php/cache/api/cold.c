@@ -93,17 +93,25 @@ php_hone_cold_make(struct php_hone_member *member,
 	return true;
 }
 
+/* Writes the cold form, whose entry has a key of this length. Returns false if
+ * the form does not save an eighth. */
 static bool
-saves_an_eighth(const struct php_hone_value *value)
+write_cold(const struct php_hone_value *value, bool graph, size_t key_len)
 {
-	return HONE_G(cache).cold.bytes.used <= value->size / 8 * 7;
+	struct php_hone_cold *cold = &HONE_G(cache).cold;
+
+	if (!php_hone_cold_write(cold, value, graph))
+		return false;
+	php_hone_cold_compress(cold, offsetof(struct php_hone_entry, bytes) +
+					     PHP_HONE_KEY_HEAD + key_len);
+	return cold->bytes.used <= value->size / 8 * 7;
 }
 
 /* Puts a cold entry in the place of a warm one. */
 static void
 pack(struct php_hone_member *member, const struct php_hone_entry *entry)
 {
-	struct php_hone_cold *cold = &HONE_G(cache).cold;
+	const struct php_hone_buffer *bytes = &HONE_G(cache).cold.bytes;
 	struct php_hone_value stored = {
 		.data = (const char *)entry + entry->data_at,
 		.size = entry->data_size,
@@ -111,15 +119,13 @@ pack(struct php_hone_member *member, const struct php_hone_entry *entry)
 	struct php_hone_entry *twin;
 
 	php_hone_root_of(entry, &stored.root);
-	if (!php_hone_cold_write(
-		    cold, &stored, entry->flags == PHP_HONE_OBJECTS) ||
-		!saves_an_eighth(&stored))
+	if (!write_cold(
+		    &stored, entry->flags == PHP_HONE_OBJECTS, entry->key_len))
 		return;
-	twin = php_hone_store_reserve_twin(
-		member, entry, cold->bytes.used, true);
+	twin = php_hone_store_reserve_twin(member, entry, bytes->used, true);
 	if (twin == NULL)
 		return;
-	php_hone_cold_place(twin, cold->bytes.bytes, cold->sum);
+	php_hone_cold_place(twin, bytes->bytes);
 	php_hone_store_publish_twin(member, twin, entry);
 }
 
@@ -135,13 +141,14 @@ php_hone_cold_pack(struct php_hone_member *member)
 }
 
 bool
-php_hone_cold_store(const struct php_hone_member *member, uint64_t hash,
-	const struct php_hone_value *stored, bool graph)
+php_hone_cold_store(const struct php_hone_member *member,
+	const struct php_hone_key *key, const struct php_hone_value *stored,
+	bool graph)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
 	struct php_hone_value placed;
 
-	if (cache->cold_off || !php_hone_store_presses(member, hash))
+	if (cache->cold_off || !php_hone_store_presses(member, key->hash))
 		return false;
 	if (stored == NULL) {
 		void *at = php_hone_block_scratch(cache->builder.size);
@@ -152,8 +159,7 @@ php_hone_cold_store(const struct php_hone_member *member, uint64_t hash,
 		placed.size = cache->builder.size;
 		stored = &placed;
 	}
-	return php_hone_cold_write(&cache->cold, stored, graph) &&
-	       saves_an_eighth(stored);
+	return write_cold(stored, graph, key->len);
 }
 
 /* The upper half of value[1] has the sum, below PHP_HONE_PACKABLE. */
@@ -166,9 +172,10 @@ php_hone_cold_is_whole(const struct php_hone_entry *entry)
 }
 
 void
-php_hone_cold_place(
-	struct php_hone_entry *entry, const void *bytes, uint32_t sum)
+php_hone_cold_place(struct php_hone_entry *entry, const void *bytes)
 {
+	uint32_t sum = php_hone_cold_sum(bytes, entry->data_size);
+
 	memcpy((char *)entry + entry->data_at, bytes, entry->data_size);
 	entry->value[0] = 0;
 	entry->value[1] = IS_ARRAY | PHP_HONE_PACKABLE | (uint64_t)sum << 32;

@@ -152,6 +152,11 @@ php_hone_cache_minfo(void)
 
 	php_info_print_table_start();
 	php_info_print_table_header(2, "Shared cache", "Value");
+#ifdef HONE_LZ4
+	php_info_print_table_row(2, "LZ4", "on");
+#else
+	php_info_print_table_row(2, "LZ4", "off");
+#endif
 	if (member == NULL) {
 		php_info_print_table_row(2, "Shared cache, state", off);
 		php_info_print_table_row(

@@ -47,7 +47,6 @@ reserve_place_publish(struct php_hone_member *member,
 	const struct form *form, enum php_hone_publish how)
 {
 	const struct php_hone_builder *builder = &HONE_G(cache).builder;
-	const struct php_hone_cold *cold = &HONE_G(cache).cold;
 	struct php_hone_entry *entry;
 	zval root;
 	int error = php_hone_store_reserve(member, room, &entry);
@@ -65,7 +64,7 @@ reserve_place_publish(struct php_hone_member *member,
 	}
 	php_hone_set_root(entry, &root);
 	if (UNEXPECTED(form->flags & PHP_HONE_COLD))
-		php_hone_cold_place(entry, cold->bytes.bytes, cold->sum);
+		php_hone_cold_place(entry, HONE_G(cache).cold.bytes.bytes);
 	entry->flags = form->flags;
 	php_hone_write_head(entry, ZSTR_H(key), ZSTR_LEN(key));
 	return php_hone_store_publish(member, entry, how);
@@ -247,7 +246,7 @@ put(struct php_hone_member *member, zend_string *key, struct form *form,
 	int error = -EBADMSG;
 
 	php_hone_key_of(&of, key);
-	if (is_array(form) && php_hone_cold_store(member, of.hash, form->copied,
+	if (is_array(form) && php_hone_cold_store(member, &of, form->copied,
 				      form->flags == PHP_HONE_OBJECTS)) {
 		form->flags |= PHP_HONE_COLD;
 		room.cold = true;

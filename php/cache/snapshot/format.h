@@ -16,7 +16,8 @@
 #include <stdint.h>
 
 #define PHP_HONE_SNAPSHOT_MAGIC "honesnap"
-/* Incremented with each change of the file format or of the cold form. */
+/* Incremented with each change of the file format or of the cold form, but not
+ * for a new tag: a load that does not know the tag leaves these values out. */
 #define PHP_HONE_SNAPSHOT_FORMAT 2
 
 struct php_hone_snapshot_head {

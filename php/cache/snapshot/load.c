@@ -133,14 +133,14 @@ is_to_be_cold(const struct load *load, size_t cold)
 
 static void
 fill(struct load *load, const struct php_hone_snapshot_entry *from,
-	struct php_hone_entry *entry, const uint32_t *cold)
+	struct php_hone_entry *entry, bool cold)
 {
 	char *to = (char *)entry + entry->data_at;
 	zval root;
 
-	if (cold != NULL) {
+	if (cold) {
 		entry->flags = PHP_HONE_COLD;
-		php_hone_cold_place(entry, from->value, *cold);
+		php_hone_cold_place(entry, from->value);
 	} else {
 		php_hone_value_place(&load->builder, to,
 			php_hone_store_view(load->member.store, to), &root);
@@ -170,19 +170,16 @@ store(struct load *load, const struct php_hone_snapshot_entry *from)
 		.spare = true,
 	};
 	struct php_hone_entry *entry;
-	uint32_t sum = 0;
 
 	room.cold = is_to_be_cold(load, from->record.size);
-	if (room.cold) {
+	if (room.cold)
 		room.data = from->record.size;
-		sum = php_hone_cold_sum(from->value, room.data);
-	}
 	if (from->record.left != 0)
 		room.ttl = from->record.left - (uint32_t)load->elapsed;
 	tags_of(from, tags);
 	if (php_hone_store_reserve(&load->member, &room, &entry) < 0)
 		return false;
-	fill(load, from, entry, room.cold ? &sum : NULL);
+	fill(load, from, entry, room.cold);
 	load->free -= MIN(load->free, HEAD + room.data);
 	return php_hone_store_publish(&load->member, entry, PHP_HONE_ADD) == 0;
 }

@@ -25,6 +25,10 @@
  * next key is not the usual one has this key, as an integer, after its count or
  * number: PHP_HONE_COLD_NEXT is added to the tag.
  *
+ * All of this may be compressed: PHP_HONE_COLD_LZ4, the number of its bytes,
+ * and a block of LZ4. A build without LZ4 (HONE_LZ4) writes no such form, and
+ * refuses to read one.
+ *
  * cold_write.c writes the form of a block. cold_read.c is the only code here
  * that reads bytes from outside: it makes pointers, and reads none.
  */
@@ -48,6 +52,7 @@ enum {
 	PHP_HONE_COLD_OBJECT_AGAIN, /* the number */
 	PHP_HONE_COLD_STRING,       /* the length less COLD_SMALL, the bytes */
 	PHP_HONE_COLD_STRING_AGAIN, /* the number less COLD_NEAR */
+	PHP_HONE_COLD_LZ4,          /* the number of bytes; the block */
 	/* The upper 3 bits of the number less COLD_SMALL; the lower 8 follow.
 	 */
 	PHP_HONE_COLD_NEAR_AGAIN = 0x18,
@@ -65,6 +70,8 @@ enum {
 
 #define PHP_HONE_COLD_SMALL 64
 #define PHP_HONE_COLD_NEAR (PHP_HONE_COLD_SMALL + 8 * 256)
+/* Longer forms are not compressed: damaged bytes cannot ask for more memory. */
+#define PHP_HONE_COLD_COMPRESSED_MOST ((size_t)64 << 20)
 #define PHP_HONE_COLD_NEXT (PHP_HONE_COLD_NEXT_LIST - PHP_HONE_COLD_LIST)
 
 /* The next key of a table, by PHP's rule, after an integer key. */
@@ -93,10 +100,10 @@ struct php_hone_cold_table {
 /* One for each process or thread. All zero at first. */
 struct php_hone_cold {
 	struct php_hone_buffer bytes; /* what was written */
-	uint32_t sum;                 /* of these bytes */
 
 	/* the rest is private */
-	uint32_t value; /* the number of the writes so far */
+	struct php_hone_buffer other; /* the bytes before or after LZ4 */
+	uint32_t value;               /* the number of the writes so far */
 	struct php_hone_buffer levels;
 	/* offsets of the structures of each number, in units of 8 bytes */
 	struct php_hone_buffer arrays, strings, classes;
@@ -114,6 +121,10 @@ uint32_t php_hone_cold_sum(const void *bytes, size_t size);
  * false if memory is exhausted. */
 bool php_hone_cold_write(struct php_hone_cold *cold,
 	const struct php_hone_value *stored, bool graph);
+
+/* Compress cold->bytes by LZ4 if this saves an eighth of an entry that has
+ * `others` bytes besides them. */
+void php_hone_cold_compress(struct php_hone_cold *cold, size_t others);
 
 /*
  * Make a value of bytes, as php_hone_value_build() does: the builder has the

@@ -10,6 +10,9 @@
  */
 #include "cold.h"
 #include "record.h"
+#ifdef HONE_LZ4
+#include <lz4.h>
+#endif
 
 /* objects_text.c writes values with objects by recursion, so deeper ones are
  * rejected. */
@@ -995,6 +998,53 @@ read_all(struct reader *reader)
 	Z_TYPE_INFO(builder->root) = IS_ARRAY;
 }
 
+#ifdef HONE_LZ4
+
+/* `size` may be any number. No byte of a block makes more than 255 of them, and
+ * no block that was written is longer than what it makes. */
+static bool
+decompress(struct reader *reader, uint64_t size)
+{
+	struct php_hone_buffer *to = &reader->cold->other;
+
+	to->used = 0;
+	if (size > PHP_HONE_COLD_COMPRESSED_MOST || size / 255 > left(reader) ||
+		size < left(reader))
+		return problem(reader, "the uncompressed size is wrong");
+	if (!make_room(reader, to, (size_t)size))
+		return false;
+	if (LZ4_decompress_safe((const char *)reader->at, (char *)to->bytes,
+		    (int)left(reader), (int)size) != (int)size)
+		return problem(reader, "the value cannot be decompressed");
+	reader->at = to->bytes;
+	reader->end = to->bytes + size;
+	return true;
+}
+
+#else
+
+static bool
+decompress(struct reader *reader, uint64_t size)
+{
+	(void)size;
+	return problem(reader, "it needs LZ4, which this build does not have");
+}
+
+#endif
+
+static void
+read_form(struct reader *reader)
+{
+	uint64_t size;
+
+	if (reader->at != reader->end && *reader->at == PHP_HONE_COLD_LZ4) {
+		reader->at++;
+		if (!take_number(reader, &size) || !decompress(reader, size))
+			return;
+	}
+	read_all(reader);
+}
+
 static void
 begin(struct php_hone_cold *cold, struct php_hone_builder *builder)
 {
@@ -1022,7 +1072,7 @@ php_hone_cold_read(struct php_hone_cold *cold, const void *bytes, size_t size,
 	};
 
 	begin(cold, builder);
-	read_all(&reader);
+	read_form(&reader);
 	if (builder->refused != PHP_HONE_REFUSED_NOT)
 		problem(&reader, PHP_HONE_NO_MEMORY);
 	*phrase = reader.problem;

@@ -5,6 +5,9 @@
  */
 #include "cold.h"
 #include "record.h"
+#ifdef HONE_LZ4
+#include <lz4.h>
+#endif
 
 /* The most bytes of a tag and its numbers, but for those of a string. */
 #define TOKEN 24
@@ -583,16 +586,63 @@ php_hone_cold_write(struct php_hone_cold *cold,
 
 	begin(cold);
 	put_all(&writer, &stored->root, graph);
-	if (writer.failed)
-		return false;
-	cold->sum = php_hone_cold_sum(cold->bytes.bytes, cold->bytes.used);
-	return true;
+	return !writer.failed;
 }
+
+#ifdef HONE_LZ4
+
+/* Fewer bytes save too little: an entry is a multiple of 64 bytes. */
+#define COMPRESSED_LEAST 256
+
+void
+php_hone_cold_compress(struct php_hone_cold *cold, size_t others)
+{
+	struct php_hone_buffer bytes = cold->bytes, *to = &cold->other;
+	size_t align = PHP_HONE_VALUE_ALIGN, most, head;
+	struct writer writer = {.cold = cold};
+	int size;
+
+	if (bytes.used < COMPRESSED_LEAST ||
+		bytes.used > PHP_HONE_COLD_COMPRESSED_MOST)
+		return;
+	/* of the entry, rounded down, since its block is rounded up */
+	most = (bytes.used + others + align - 1) / align * align / 8 * 7;
+	most -= most % align;
+	to->used = 0;
+	if (most <= others + TOKEN ||
+		!php_hone_buffer_reserve(to, most - others))
+		return;
+	cold->bytes = *to;
+	put_byte(&writer, PHP_HONE_COLD_LZ4);
+	put_number(&writer, bytes.used);
+	head = cold->bytes.used;
+	size = LZ4_compress_default((const char *)bytes.bytes,
+		(char *)cold->bytes.bytes + head, (int)bytes.used,
+		(int)(most - others - head));
+	if (size > 0) {
+		cold->bytes.used = head + (size_t)size;
+		cold->other = bytes;
+	} else {
+		cold->bytes = bytes;
+	}
+}
+
+#else
+
+void
+php_hone_cold_compress(struct php_hone_cold *cold, size_t others)
+{
+	(void)cold;
+	(void)others;
+}
+
+#endif
 
 void
 php_hone_cold_free(struct php_hone_cold *cold)
 {
 	free(cold->bytes.bytes);
+	free(cold->other.bytes);
 	free(cold->levels.bytes);
 	free(cold->arrays.bytes);
 	free(cold->strings.bytes);
@@ -606,8 +656,9 @@ php_hone_cold_free(struct php_hone_cold *cold)
 void
 php_hone_cold_trim(struct php_hone_cold *cold, size_t keep)
 {
-	size_t room = cold->bytes.room + cold->levels.room + cold->arrays.room +
-		      cold->strings.room + cold->classes.room + cold->keys.room;
+	size_t room = cold->bytes.room + cold->other.room + cold->levels.room +
+		      cold->arrays.room + cold->strings.room +
+		      cold->classes.room + cold->keys.room;
 
 	room += ((size_t)cold->string_table.room + cold->keys_table.room) *
 		sizeof(struct php_hone_cold_place);
