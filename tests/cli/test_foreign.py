@@ -131,9 +131,10 @@ def test_the_command_of_the_refusal_reads_it(hone, work, out, what):
     MADE[what](work / "a")
     said = hone.fails("convert", work / "a", out / "x", code=1)
     command = re.findall('"([^"]+)"', said)[0]
-    for word, value in (("FILE", work / "a"), ("DST", out / "x"),
-                        ("hone", hone.path)):
-        command = re.sub(rf"\b{word}\b", str(value), command, count=1)
+    words = {"FILE": work / "a", "DST": out / "x", "hone": hone.path}
+    # At once, since a path may have one of the words.
+    command = re.sub("|".join(rf"\b{word}\b" for word in words),
+                     lambda match: str(words[match[0]]), command)
     tool(command.split()[0])
     subprocess.run(["sh", "-c", command], check=True)
     assert (out / "x").read_bytes() == DISK
