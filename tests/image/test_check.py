@@ -10,7 +10,7 @@ import pytest
 
 import qemu
 from checks import assert_sound, assert_unsafe, qemu_check, verdict
-from damage import OFFSET, Image, make
+from qcow2_builder import OFFSET, Image, make
 from qemu import KI, MI
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import qemu
 from checks import assert_unsafe, verdict
-from damage import make
+from qcow2_builder import make
 from qemu import KI, MI
 
 VHD_FOOTER = b"conectix" + struct.pack(">II", 2, 0x10000)

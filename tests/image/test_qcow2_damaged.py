@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 import qemu
-from damage import COMPRESSED, COPIED, OFFSET, Image, make, refused
+from qcow2_builder import COMPRESSED, COPIED, OFFSET, Image, make, refused
 from qemu import KI, MI
 
 
