@@ -6,7 +6,7 @@
 #include <php.h>
 #include <Zend/zend_exceptions.h>
 #include STYLE
-#include "kinds.h"
+#include "functions.h"
 
 F_FUNCTION(args_throws)
 {

@@ -8,7 +8,7 @@
 #include <Zend/zend_exceptions.h>
 #include <Zend/zend_interfaces.h>
 #include STYLE
-#include "kinds.h"
+#include "functions.h"
 
 static void
 add_zval(zval *list, zval *value)

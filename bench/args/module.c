@@ -7,8 +7,7 @@
 #include "config.h"
 #endif
 #include <php.h>
-#include "samples.h"
-#include "kinds.h"
+#include "functions.h"
 
 /* PHP's table macros end without a semicolon, and nest. */
 /* clang-format off */

@@ -6,7 +6,7 @@
 #include <php.h>
 #include <Zend/zend_interfaces.h>
 #include STYLE
-#include "samples.h"
+#include "functions.h"
 
 /* abs() of an int, chr() */
 F_FUNCTION(args_int)
