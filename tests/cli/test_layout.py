@@ -270,7 +270,11 @@ def test_a_disturbed_call_leaves_a_layout_or_nothing(
     comes. Those before are calls of each file that is packed."""
     run = Run(Without(hone, NO_TMPFILE) if kind == "named" else hone, strace,
               small, out)
-    begin = [call.name for call in run.calls].index("fsync") - 3
+    names = [call.name for call in run.calls]
+    end = len(names) - 1 - names[::-1].index("renameat")
+    # The layer, four files and three folders, and then the folder above.
+    assert (names[:end].count("fsync"), names[end:].count("fsync")) == (8, 1)
+    begin = names.index("fsync") - 3
     rng, tried = random.Random(f"{SEED} {kind}"), 0
     for call in run.calls[begin:]:
         fault = rng.choice([*(f"error={error}" for error in ERRORS),

@@ -1,19 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The small files of an OCI layout, as of "OCI Image Format Specification" 1.1:
+ * The layer of an OCI layout, and its small files, as of "OCI Image Format
+ * Specification" 1.1:
  *
  *	index.json --> manifest --> config (the digest of what is packed)
  *	                       \--> layer
  *
- * Nothing in them has a time: the same disk gives the same bytes.
+ * The bytes of the layer and those that are packed in it pass two hashes in
+ * their order, so there is one writer. Nothing has a time: the same disk gives
+ * the same bytes.
  */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "format/packed/packed.h"
 #include "store/oci/oci.h"
+
+/* The user qemu of KubeVirt, which refuses disks that others could write to. */
+#define OWNER 107
+/* of disk/ and of the disk */
+#define HEADERS ((size_t)2 * TAR_BLOCK)
+/* An archive ends with two blocks of zeros. */
+#define END ((uint64_t)2 * TAR_BLOCK)
+/* What the archive of a layout has in front of the layer. */
+#define FRONT ((uint64_t)3 * TAR_BLOCK)
 
 #define OCI "application/vnd.oci."
 #define MANIFEST_TYPE OCI "image.manifest.v1+json"
@@ -21,8 +34,144 @@
 #define DESCRIPTOR                                                             \
 	"{\"mediaType\":\"%s\",\"digest\":\"sha256:%s\",\"size\":%" PRIu64
 #define DIGITS 65
+#define WORD 64
 
 enum { LAYER, CONFIG, MANIFEST, INDEX, VERSION };
+
+/* Copy a word of a platform. Returns what is behind it, or NULL if it is not
+ * one. */
+static const char *
+take_word(const char *text, char *word)
+{
+	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_.-");
+
+	if (length == 0 || length >= WORD ||
+		(text[length] && text[length] != '/'))
+		return NULL;
+	snprintf(word, WORD, "%.*s", (int)length, text);
+	return text + length + (text[length] == '/');
+}
+
+/* Set layer->platform to the members of the config. */
+static int
+set_platform(
+	struct packed_layer *layer, const char *name, struct image_error *err)
+{
+	char os[WORD], architecture[WORD], variant[WORD] = "";
+	const char *platform = layer->how->platform ? layer->how->platform
+						    : oci_this_platform();
+
+	const char *rest = take_word(platform, os);
+	if (rest)
+		rest = take_word(rest, architecture);
+	if (rest && *rest)
+		rest = take_word(rest, variant);
+	if (!rest || *rest)
+		return image_fail(err, name, -EINVAL,
+			"cannot have the platform '%.100s'", platform);
+	snprintf(layer->platform, sizeof(layer->platform),
+		"\"architecture\":\"%s\",\"os\":\"%s\"%s%s%s",
+		oci_docker_name(architecture), os,
+		*variant ? ",\"variant\":\"" : "", variant,
+		*variant ? "\"" : "");
+	return 0;
+}
+
+static int
+hash_open(struct image_hash **hash, struct image_error *err)
+{
+	int rc = image_hash_create(
+		hash, image_algorithm_by_name("sha256", 6), err);
+
+	return rc < 0 ? rc : image_hash_begin(*hash, err);
+}
+
+int
+packed_layer_open(struct packed_sink *s, const struct image_layout_how *how,
+	struct image_error *err)
+{
+	struct packed_layer *layer = calloc(1, sizeof(*layer));
+
+	if (!layer)
+		return image_no_memory(err);
+	s->layer = layer;
+	layer->how = how;
+	layer->from = how->archive ? FRONT : 0;
+	s->base.store->parallel_writes = false;
+	if (how->container && s->base.size == IMAGE_SIZE_UNKNOWN)
+		return image_fail(err, s->base.store->name, -ENOTSUP,
+			"has a layer that begins with the size of the disk, "
+			"and the source is a stream of unknown size; make a "
+			"file of it first, or add --oci-type artifact");
+	int rc = set_platform(layer, s->base.store->name, err);
+	if (rc == 0)
+		rc = hash_open(&layer->blob, err);
+	if (rc == 0 && how->container)
+		rc = hash_open(&layer->archive, err);
+	return rc;
+}
+
+void
+packed_layer_close(struct packed_layer *layer)
+{
+	if (!layer)
+		return;
+	image_hash_destroy(layer->blob);
+	image_hash_destroy(layer->archive);
+	free(layer);
+}
+
+int
+packed_layer_begin(struct packed_sink *s, struct image_error *err)
+{
+	const struct tar_entry folder = {"disk/", '5', 0755, OWNER, 0};
+	const struct tar_entry disk = {
+		"disk/disk.img", TAR_REGULAR, 0440, OWNER, s->base.size};
+	unsigned char headers[HEADERS] = {0}, out[IMAGE_PACK_ROOM(HEADERS)];
+	struct image_packed part = {.length = HEADERS};
+	struct image_scratch scratch = {0};
+
+	if (!s->layer->archive)
+		return 0;
+	tar_put(headers, &folder);
+	tar_put(headers + TAR_BLOCK, &disk);
+	int rc = image_pack(&s->base.codec, &scratch, headers, out, sizeof(out),
+		&part, err);
+	image_scratch_destroy(&scratch);
+	if (rc == 0)
+		rc = packed_layer_add(s->layer, 0, headers, HEADERS, err);
+	if (rc == 0)
+		rc = s->kind->note(s, 0, &part, err);
+	if (rc == 0)
+		rc = packed_write(
+			s, s->position, out, (size_t)part.stored, err);
+	s->position += part.stored;
+	return rc;
+}
+
+int
+packed_layer_add(struct packed_layer *layer, uint64_t zeros, const void *bytes,
+	uint64_t length, struct image_error *err)
+{
+	static const unsigned char zero[16384];
+	int rc = 0;
+
+	if (!layer || !layer->archive)
+		return 0;
+	for (uint64_t n; rc == 0 && zeros; zeros -= n) {
+		n = zeros < sizeof(zero) ? zeros : sizeof(zero);
+		rc = image_hash_add(layer->archive, zero, (size_t)n, err);
+	}
+	return rc < 0 || length == 0 ? rc
+				     : image_hash_add(layer->archive, bytes,
+					       (size_t)length, err);
+}
+
+uint64_t
+packed_layer_tail(const struct packed_layer *layer)
+{
+	return layer && layer->archive ? END : 0;
+}
 
 static void
 name_blob(struct image_layout_file *file, const char *digits)
@@ -45,56 +194,20 @@ set_blob(const struct packed_layer *layer, struct image_layout_file *file,
 	return rc;
 }
 
-/* Copy a word of a platform. Returns what is behind it, or NULL if it is not
- * one. */
-static const char *
-take_word(const char *text, char *word)
-{
-	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_.-");
-
-	if (length == 0 || length >= PACKED_WORD ||
-		(text[length] && text[length] != '/'))
-		return NULL;
-	snprintf(word, PACKED_WORD, "%.*s", (int)length, text);
-	return text + length + (text[length] == '/');
-}
-
-int
-packed_layout_platform(
-	struct packed_layer *layer, const char *name, struct image_error *err)
-{
-	const char *platform = layer->how->platform ? layer->how->platform
-						    : oci_this_platform();
-
-	const char *rest = take_word(platform, layer->os);
-	if (rest)
-		rest = take_word(rest, layer->architecture);
-	if (rest && *rest)
-		rest = take_word(rest, layer->variant);
-	if (rest && !*rest)
-		return 0;
-	return image_fail(err, name, -EINVAL,
-		"cannot have the platform '%.100s'", platform);
-}
-
 static int
 set_config(struct packed_layer *layer, const char *archive, char *digits,
 	struct image_error *err)
 {
 	struct image_layout_file *file = &layer->layout.files[CONFIG];
-	bool has_variant = layer->variant[0];
+	int length;
 
-	if (!layer->how->container)
-		return set_blob(layer, file,
-			snprintf(file->text, IMAGE_LAYOUT_TEXT, "{}"), digits,
-			err);
-	int length = snprintf(file->text, IMAGE_LAYOUT_TEXT,
-		"{\"architecture\":\"%s\",\"os\":\"%s\",%s%s%s\"config\":{},"
-		"\"rootfs\":{\"type\":\"layers\","
-		"\"diff_ids\":[\"sha256:%s\"]}}",
-		oci_docker_name(layer->architecture), layer->os,
-		has_variant ? "\"variant\":\"" : "", layer->variant,
-		has_variant ? "\"," : "", archive);
+	if (layer->how->container)
+		length = snprintf(file->text, IMAGE_LAYOUT_TEXT,
+			"{%s,\"config\":{},\"rootfs\":{\"type\":\"layers\","
+			"\"diff_ids\":[\"sha256:%s\"]}}",
+			layer->platform, archive);
+	else
+		length = snprintf(file->text, IMAGE_LAYOUT_TEXT, "{}");
 	return set_blob(layer, file, length, digits, err);
 }
 
@@ -144,23 +257,9 @@ set_index(struct packed_layer *layer, const char *manifest)
 		"{\"imageLayoutVersion\":\"1.0.0\"}");
 }
 
-int
-packed_layout_fill(struct packed_layer *layer, const char *blob,
-	const char *archive, struct image_error *err)
-{
-	char config[DIGITS], manifest[DIGITS];
-
-	name_blob(&layer->layout.files[LAYER], blob);
-	int rc = set_config(layer, archive, config, err);
-	if (rc == 0)
-		rc = set_manifest(layer, config, blob, manifest, err);
-	if (rc == 0)
-		set_index(layer, manifest);
-	return rc;
-}
-
-int
-packed_layout_archive(const struct packed_sink *s, struct image_error *err)
+/* Write the headers in front of the layer and what is behind the layer. */
+static int
+put_archive(const struct packed_sink *s, struct image_error *err)
 {
 	const struct packed_layer *layer = s->layer;
 	const struct image_layout_file *file = layer->layout.files;
@@ -196,4 +295,38 @@ packed_layout_archive(const struct packed_sink *s, struct image_error *err)
 		at += length;
 	}
 	return rc;
+}
+
+/* Set text to the digits of what passed. */
+static int
+end_hash(struct image_hash *hash, char *text, struct image_error *err)
+{
+	unsigned char digest[IMAGE_DIGEST_MAX];
+
+	int rc = hash ? image_hash_end(hash, digest, err) : 0;
+	if (rc == 0 && hash)
+		image_hash_text(digest, 32, text);
+	return rc;
+}
+
+int
+packed_layer_end(struct packed_sink *s, struct image_error *err)
+{
+	struct packed_layer *layer = s->layer;
+	char blob[DIGITS] = "", archive[DIGITS] = "", config[DIGITS],
+	     manifest[DIGITS];
+
+	int rc = end_hash(layer->blob, blob, err);
+	if (rc == 0)
+		rc = end_hash(layer->archive, archive, err);
+	if (rc < 0)
+		return rc;
+	name_blob(&layer->layout.files[LAYER], blob);
+	rc = set_config(layer, archive, config, err);
+	if (rc == 0)
+		rc = set_manifest(layer, config, blob, manifest, err);
+	if (rc < 0)
+		return rc;
+	set_index(layer, manifest);
+	return layer->how->archive ? put_archive(s, err) : 0;
 }

@@ -8,8 +8,7 @@
  *   sink.c    where each part has its place; how long the zeros before it are
  *   gzip.c    one member of all parts
  *   zstd.c    a frame for each part, and a table of the frames
- *   layer.c   the file is the layer of an OCI layout: its digests
- *   layout.c  the other files of the layout
+ *   layout.c  the file is the layer of an OCI layout
  */
 #include "archive/put.h"
 #include "codec/join.h"
@@ -30,9 +29,6 @@ struct packed_sink {
 	struct packed_layer *layer;
 };
 
-/* Of a word of a platform. */
-#define PACKED_WORD 64
-
 struct packed_layer {
 	const struct image_layout_how *how;
 	/* of the bytes of the layer; also of bytes alone */
@@ -42,10 +38,8 @@ struct packed_layer {
 	/* where the file has the layer, and how many bytes so far */
 	uint64_t from;
 	uint64_t length;
-	/* of the platform; variant may be "" */
-	char os[PACKED_WORD];
-	char architecture[PACKED_WORD];
-	char variant[PACKED_WORD];
+	/* members of an object of JSON */
+	char platform[256];
 	struct image_layout layout;
 };
 
@@ -79,7 +73,7 @@ extern const struct packed_kind packed_zstd;
 int packed_write(const struct packed_sink *s, uint64_t host, const void *bytes,
 	size_t length, struct image_error *err);
 
-/* layer.c: set s->layer as `how` says, and free it. NULL is allowed there. */
+/* layout.c: set s->layer as `how` says, and free it. NULL is allowed there. */
 int packed_layer_open(struct packed_sink *s, const struct image_layout_how *how,
 	struct image_error *err);
 void packed_layer_close(struct packed_layer *layer);
@@ -92,17 +86,6 @@ int packed_layer_add(struct packed_layer *layer, uint64_t zeros,
 uint64_t packed_layer_tail(const struct packed_layer *layer);
 /* The layer is complete: set its layout, and write an archive of that. */
 int packed_layer_end(struct packed_sink *s, struct image_error *err);
-
-/* layout.c: set the platform. name is for messages. */
-int packed_layout_platform(
-	struct packed_layer *layer, const char *name, struct image_error *err);
-/* Set layer->layout by the digits of both digests. */
-int packed_layout_fill(struct packed_layer *layer, const char *blob,
-	const char *archive, struct image_error *err);
-/* Write the headers in front of the layer and what is behind the layer. */
-int packed_layout_archive(const struct packed_sink *s, struct image_error *err);
-/* Bytes of an archive in front of the layer. */
-#define PACKED_LAYOUT_FROM ((uint64_t)3 * TAR_BLOCK)
 
 /* Returns what packs so, or NULL if nothing does. */
 const struct packed_kind *packed_kind(enum image_packing packing);
