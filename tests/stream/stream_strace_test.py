@@ -26,7 +26,7 @@ WHOLE = ["openat", "fstat", "read", "close"]
 # Calls that a signal can interrupt; the library makes them again.
 AGAIN = {"openat", "read", "recvfrom", "io_uring_enter"}
 
-Call = collections.namedtuple("Call", "name number text")
+Call = collections.namedtuple("Call", "name made number text")
 Run = collections.namedtuple("Run", "calls first again")
 
 
@@ -60,7 +60,7 @@ def run(strace, directory, case, *options):
         if name == MARK:
             marks += 1
         elif marks == 1 and name not in MEMORY:
-            calls.append(Call(FSTAT.sub("fstat", name), counts[name], text))
+            calls.append(Call(FSTAT.sub("fstat", name), name, counts[name], text))
     assert marks == 2
     return Run(calls, *json.loads(done.stdout))
 
@@ -132,12 +132,10 @@ def test_a_batch_takes_far_fewer_calls_than_files(strace, tmp_path):
 
 
 def disturbed(strace, directory, case, call, error, *options):
-    # newfstatat or fstat: the original name in the trace.
-    name = "fstat,newfstatat" if call.name == "fstat" else call.name
     # By a filter in the kernel, only these calls stop for strace.
     done = run(strace, directory, case, *options, "-f", "--seccomp-bpf", "-e",
-               f"trace={MARK},openat,{name}", "-e",
-               f"inject={name}:error={error}:when={call.number}")
+               f"trace={MARK},openat,{call.made}", "-e",
+               f"inject={call.made}:error={error}:when={call.number}")
     assert [c.name for c in done.calls if "(INJECTED)" in c.text] == [call.name]
     return done
 
