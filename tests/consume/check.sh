@@ -111,22 +111,25 @@ meson_subproject() {
         for each in include src packaging meson.build meson_options.txt; do
             cp -R "$top/$each" meson/subprojects/hone/ || return 1
         done &&
-        meson_build build && needs meson/build/use yes
+        uninstalled meson setup meson/build meson --wrap-mode=nodownload \
+            --buildtype=plain &&
+        meson_use yes
 }
 
-# meson_build FOLDER [OPTION...]
-meson_build() {
-    folder=meson/$1
-    shift
-    env -u PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR=/nonexistent \
-        meson setup "$folder" meson --wrap-mode=nodownload --buildtype=plain "$@" &&
-        ninja -C "$folder" use &&
-        "$folder/use"
+# uninstalled COMMAND...: without the installed library.
+uninstalled() {
+    env -u PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR=/nonexistent "$@"
 }
 
+# meson_use yes|no: builds and runs the program, and needs().
+meson_use() {
+    uninstalled ninja -C meson/build use && meson/build/use &&
+        needs meson/build/use "$1"
+}
+
+# In the folder of the test before: the objects are there.
 meson_static() {
-    meson_build static -Dhone:default_library=static &&
-        needs meson/static/use no
+    meson configure meson/build -Dhone:default_library=static && meson_use no
 }
 
 # race_is_reported PROGRAM...: ThreadSanitizer's exit status.
