@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Gets that find the last object of a pool: see exact.h. */
-#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -19,6 +18,9 @@
 #define SLEEPS 10000
 #define SLEEP_NS 100000
 #define TURNS (SPINS + YIELDS + SLEEPS)
+/* Numbers of the kernel. Its headers are no part of musl, and may be absent. */
+#define GLOBAL_BARRIER (1 << 1)         /* MEMBARRIER_CMD_GLOBAL_EXPEDITED */
+#define GLOBAL_BARRIER_ALLOWED (1 << 2) /* the same with _REGISTER */
 
 _Atomic int hone_mempool_barriers;
 
@@ -36,7 +38,7 @@ hone_mempool_want_barriers(void)
 		&hone_mempool_barriers, memory_order_relaxed);
 
 	if (state == HONE_MEMPOOL_BARRIERS_UNKNOWN) {
-		state = barrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)
+		state = barrier(GLOBAL_BARRIER_ALLOWED)
 				? HONE_MEMPOOL_BARRIERS_ON
 				: HONE_MEMPOOL_BARRIERS_OFF;
 		atomic_store_explicit(
@@ -182,7 +184,7 @@ claim(struct hone_cache *other)
 {
 	atomic_store_explicit(&other->claimed, true, memory_order_seq_cst);
 	/* Fails if this process may not do what the creator of the pool may. */
-	if (other->pool->barriers && !barrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED))
+	if (other->pool->barriers && !barrier(GLOBAL_BARRIER))
 		return false;
 	/* If the owner has begun a call and not seen the claim, the number is
 	 * odd here. The next call sees the claim. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The layout of a pool in memory, and the memory of the objects. */
 #include <errno.h>
-#include <linux/mempolicy.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -343,13 +342,13 @@ hone_mempool_layout(struct hone_mempool_layout *layout,
 static int
 bind_to(void *addr, size_t size, int node)
 {
-	enum { BITS = 8 * sizeof(unsigned long) };
+	/* MPOL_BIND of the kernel, whose headers may be absent with musl. */
+	enum { BITS = 8 * sizeof(unsigned long), BIND = 2 };
 	unsigned long nodes[MAX_NODES / BITS] = {0};
 
 	nodes[node / BITS] = 1UL << node % BITS;
 	/* The kernel subtracts 1 from the number of bits. */
-	if (syscall(SYS_mbind, addr, size, MPOL_BIND, nodes, MAX_NODES + 1UL,
-		    0UL))
+	if (syscall(SYS_mbind, addr, size, BIND, nodes, MAX_NODES + 1UL, 0UL))
 		return -errno;
 	return 0;
 }

@@ -20,8 +20,6 @@
  *   ends when it leaves.
  */
 #include <limits.h>
-#include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -36,6 +34,13 @@
 #else
 #define QUEUE_FUTEX SYS_futex
 #endif
+
+/* Numbers of the kernel. Its headers are no part of musl, and may be absent. */
+#define QUEUE_FUTEX_WAKE 129           /* FUTEX_WAKE_PRIVATE */
+#define QUEUE_FUTEX_WAIT 137           /* FUTEX_WAIT_BITSET_PRIVATE */
+#define QUEUE_FUTEX_ANY 0xffffffffu    /* FUTEX_BITSET_MATCH_ANY */
+#define QUEUE_BARRIER (1 << 3)         /* MEMBARRIER_CMD_PRIVATE_EXPEDITED */
+#define QUEUE_BARRIER_ALLOWED (1 << 4) /* the same with _REGISTER */
 
 #define QUEUE_SECOND 1000000000
 /* Looks before a thread sleeps: together 1 us or less. */
@@ -98,9 +103,9 @@ queue_sleep(uint32_t *futex, uint32_t value, int64_t deadline)
 	const int64_t when[2] = {
 		deadline / QUEUE_SECOND, deadline % QUEUE_SECOND};
 
-	return syscall(QUEUE_FUTEX, futex, FUTEX_WAIT_BITSET_PRIVATE, value,
+	return syscall(QUEUE_FUTEX, futex, QUEUE_FUTEX_WAIT, value,
 		       deadline == HONE_QUEUE_FOREVER ? NULL : when, NULL,
-		       FUTEX_BITSET_MATCH_ANY) == 0 ||
+		       QUEUE_FUTEX_ANY) == 0 ||
 	       errno != ETIMEDOUT;
 }
 
@@ -110,7 +115,7 @@ queue_wake(struct queue_end *end, int threads)
 	/* Release: pairs with the acquire in queue_park(): a thread that does
 	 * not sleep because of this number sees why. */
 	__atomic_fetch_add(&end->sequence, 1, __ATOMIC_RELEASE);
-	(void)syscall(QUEUE_FUTEX, &end->sequence, FUTEX_WAKE_PRIVATE, threads,
+	(void)syscall(QUEUE_FUTEX, &end->sequence, QUEUE_FUTEX_WAKE, threads,
 		NULL, NULL, 0);
 }
 
@@ -144,7 +149,7 @@ queue_heavy(struct hone_queue *q)
 {
 	if (!q->barriers)
 		queue_order(q);
-	else if (!queue_membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+	else if (!queue_membarrier(QUEUE_BARRIER))
 		/* Refused since the queue was created. Nobody writes order. */
 		(void)queue_sleep(
 			&q->order, 0, hone_queue_deadline(QUEUE_SETTLED_NS));
@@ -500,8 +505,7 @@ hone_queue_create(struct hone_queue **queue, size_t capacity, unsigned flags)
 		return -ENOMEM;
 	q = memory;
 	*q = (struct hone_queue){0};
-	q->barriers =
-		queue_membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+	q->barriers = queue_membarrier(QUEUE_BARRIER_ALLOWED);
 	*queue = q;
 	return hone_ring_init(&q->ring, capacity, flags);
 }

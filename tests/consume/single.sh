@@ -23,13 +23,15 @@ warnings='-Wall -Wextra -Wshadow -Wundef -Wconversion -Wsign-conversion -Werror'
 still='env'
 setarch -R true 2>/dev/null && still='setarch -R'
 
-# The second one from another folder. Names of this machine are in neither.
+# The second one from another folder. Names of this machine are in neither. musl has no
+# headers of the kernel, so hone.c includes none.
 made_twice() {
     mkdir again &&
         python3 -B "$top/tools/single.py" . &&
         (cd / && python3 -B "$top/tools/single.py" "$work/again") &&
         cmp hone.c again/hone.c && cmp hone.h again/hone.h &&
-        ! grep -F -e "$top/include" -e "$top/src" hone.c hone.h
+        ! grep -F -e "$top/include" -e "$top/src" hone.c hone.h &&
+        ! grep '#include <\(linux\|asm\)/' hone.c hone.h
 }
 
 # parts NAME COMPILER OPTION...: hone.c, and a program that uses its parts.
