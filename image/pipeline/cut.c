@@ -7,6 +7,8 @@
 #include "pipeline/pieces.h"
 
 #define STEP ((size_t)1 << 20)
+/* of sectors of 4096 bytes, at the end of a disk: 128 entries and a header */
+#define BACKUP_GPT 20480
 
 /* Set *data to the first byte of a range that is not zero, or to its end. */
 static int
@@ -67,8 +69,11 @@ image_source_cut(
 	if (data < source->size)
 		return image_fail(err, source->store->name, -EINVAL,
 			"has data at offset %" PRIu64 ", behind the %" PRIu64
-			" bytes of the new disk",
-			data, size);
+			" bytes of the new disk%s",
+			data, size,
+			source->size - data <= BACKUP_GPT
+				? "; if this is the backup GPT, add --move-gpt"
+				: "");
 	source->cut += source->size - size;
 	source->size = size;
 	return 0;

@@ -376,5 +376,9 @@ def test_what_it_needs(hone, work):
                       work / "d.img", input=gpt(512).bytes(), stdin=None)
     assert "comes as a stream of unknown size, and --move-gpt needs" in said
     # Without the option, the backup is data that is not cut off.
-    assert "has data at offset" in hone.fails(
-        "convert", "--size=5M", work / "disk.img", work / "d.img")
+    for sector in SECTORS:
+        (work / "disk.img").write_bytes(gpt(sector).bytes())
+        said = hone.fails("convert", "--size=5M", work / "disk.img",
+                          work / "d.img")
+        assert "has data at offset" in said
+        assert said.endswith("; if this is the backup GPT, add --move-gpt")
