@@ -16,7 +16,7 @@ class Row
 function value(int $n): mixed
 {
     $rows = [];
-    for ($i = $n % 80; $i >= 0; $i--) {
+    for ($i = $n % 160; $i >= 0; $i--) {
         $rows[] = ['id' => $i, 'name' => "name $n", 'price' => $i * 1.5, 'tags' => ['a', "t$i", null, true]];
     }
     $shared = ['shared', $n];
