@@ -64,6 +64,10 @@ struct image_decoder {
 	 * of this; 0: never */
 	unsigned padding;
 
+	/* decode() gets as many bytes of input, fewer than 128 KiB, or all
+	 * that are left; 0: any number */
+	size_t input;
+
 	/* memory is the limit of everything that state refers to; threads: how
 	 * many a decoder may use if its library has threads. Returns -ENOMEM on
 	 * failure. */

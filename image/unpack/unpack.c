@@ -139,7 +139,7 @@ struct unpacking {
 };
 
 /*
- * Get at least `least` bytes of input, a small number, or all bytes up to the
+ * Get at least `least` bytes of input, fewer than INPUT, or all bytes up to the
  * end.
  */
 static int
@@ -275,7 +275,8 @@ decode(struct unpacking *u, void *buf, size_t length, size_t *got,
 	struct image_decode io = {.out = buf, .out_left = length};
 
 	*got = 0;
-	int rc = fill(u, 1, err);
+	size_t least = u->packing->decoder->input;
+	int rc = fill(u, least ? least : 1, err);
 	if (rc < 0)
 		return rc;
 	io.in = u->input + u->at;

@@ -219,6 +219,8 @@ def write_packed(directory):
         "bzip2": bz2.compress(whole, 1) + bz2.compress(b"x") + bytes(9),
         "xz": pipe(whole, *xz, "-T2"),
         "xz-none": pipe(whole, *xz, "-T2", "--check=none"),
+        "xz-repeated": pipe(bytes(30 * KI) + whole + bytes(30 * KI), "xz", "-c",
+                            "--block-size=1024", "-T2", "--check=none"),
         "xz-unsized": pipe(whole, *xz, "-T1", "--check=none"),
         "xz-streams": b"".join(pipe(each, *xz) + bytes(8) for each in data),
         "xz-filter": pipe(whole, "xz", "-c", "--block-size=9000", "--x86",

@@ -90,6 +90,18 @@ STANDS_FOR(size_t, ZSTD_decompressStream, ZSTD_DStream *stream,
 	return __real_ZSTD_decompressStream(stream, out, in);
 }
 
+/* Bytes that liblzma unpacked. */
+static _Atomic uint64_t by_liblzma;
+
+STANDS_FOR(lzma_ret, lzma_code, lzma_stream *stream, lzma_action action)
+{
+	uint64_t before = stream->total_out;
+	lzma_ret rc = __real_lzma_code(stream, action);
+
+	atomic_fetch_add(&by_liblzma, stream->total_out - before);
+	return rc;
+}
+
 struct bytes {
 	unsigned char data[ROOM];
 	size_t length;
@@ -1074,6 +1086,233 @@ TEST(threads_of_liblzma_unpack_blocks)
 			0);
 		assert_int_equal(result.length, length);
 		assert_memory_equal(result.data, noise(length), length);
+	}
+}
+
+/* The length of each block of a disk. */
+#define EACH ((size_t)8 << 10)
+
+/* Set result.data to such a disk: 'z' zeros, '1' zeros and then a one, 'f'
+ * ones, 'n' noise. */
+static size_t
+make_disk(unsigned char *to, const char *kinds)
+{
+	size_t n = strlen(kinds);
+
+	assert_true(n * EACH <= MI);
+	memset(to, 0, n * EACH);
+	for (size_t i = 0; i < n; i++) {
+		unsigned char *at = to + i * EACH;
+		if (kinds[i] == 'n')
+			memcpy(at, noise(2 * MI) + i * EACH, EACH);
+		else if (kinds[i] == 'f')
+			memset(at, 255, EACH);
+		else
+			at[EACH - 1] = kinds[i] == '1';
+	}
+	return n * EACH;
+}
+
+static unsigned char disk[MI];
+
+static void
+expect_disk(size_t length)
+{
+	assert_int_equal(result.length, length);
+	assert_memory_equal(result.data, disk, length);
+}
+
+#define ZEROS_10 "zzzzzzzzzz"
+#define ZEROS_50 ZEROS_10 ZEROS_10 ZEROS_10 ZEROS_10 ZEROS_10
+
+/* Two threads of liblzma have up to four blocks that it has not given. */
+TEST(blocks_of_zeros_that_xz_repeats_are_unpacked_once)
+{
+	size_t length = make_disk(disk, "nn" ZEROS_50 "nzn" ZEROS_50);
+
+	packed.length = 0;
+	pack_xz_blocks(&packed, disk, length, EACH);
+	by_liblzma = 0;
+	assert_int_equal(
+		unpack_by(IMAGE_PACKING_XZ, &packed, &by_default, 2, &result),
+		0);
+	expect_disk(length);
+	assert_in_range(by_liblzma, 5 * EACH, 10 * EACH);
+}
+
+/* Blocks that are repeated, zeros or not, between others. */
+TEST(repeated_blocks_of_xz_have_their_content)
+{
+	static const char *const disks[] = {"z", "zzz" ZEROS_50, "1" ZEROS_50,
+		"ffffffffff1111111111" ZEROS_50 "fff" ZEROS_10 "f1",
+		ZEROS_10 "nznznznznznznznznznznznznznznznznznznznznznznznz"
+			 "nznznznznznznznznznznznznznznznznznznznznznznznz",
+		ZEROS_10 "fzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfz"
+			 "fzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfzfz"};
+	static const struct way ways[] = {
+		{ROOM, ROOM, 0, 0}, {997, 4096, 0, 0}, {ROOM, 10007, 0, 0}};
+
+	for (size_t i = 0; i < sizeof(disks) / sizeof(*disks); i++) {
+		size_t length = make_disk(disk, disks[i]);
+		packed.length = 0;
+		pack_xz_blocks(&packed, disk, length - 100, EACH);
+		for (size_t w = 0; w < 3; w++) {
+			assert_int_equal(unpack(IMAGE_PACKING_XZ, &packed,
+						 &ways[w], &result),
+				0);
+			expect_disk(length - 100);
+		}
+	}
+}
+
+/* unpack() compares the messages with those of one thread. */
+TEST(damage_behind_repeated_blocks_of_xz_is_found)
+{
+	size_t length = make_disk(disk, "n" ZEROS_50 "n");
+
+	packed.length = 0;
+	pack_xz_blocks(&packed, disk, length, EACH);
+	/* The last block of zeros, the one of noise, the index, the footer. */
+	for (size_t at = packed.length - 1; at > 0;) {
+		packed.data[at] ^= 0x10;
+		assert_true(
+			unpack(IMAGE_PACKING_XZ, &packed, &plain, &result) < 0);
+		packed.data[at] ^= 0x10;
+		at -= at > packed.length - 220 ? 1 : 7;
+		if (at < packed.length - 220 && at > packed.length - EACH - 250)
+			at = packed.length - EACH - 250;
+		if (at < packed.length - EACH - 500)
+			break;
+	}
+	size_t whole = packed.length;
+	for (size_t n = 1; n < 300; n += n < 20 ? 1 : 13) {
+		packed.length = whole - n;
+		assert_int_equal(
+			unpack(IMAGE_PACKING_XZ, &packed, &plain, &result),
+			-EIO);
+		EXPECT_TEXT(result, "the file is not complete");
+	}
+}
+
+/* One block, whose header has sizes or not. */
+static void
+pack_xz_block(struct bytes *to, lzma_index *index, const void *from,
+	size_t length, bool sized)
+{
+	lzma_options_lzma options;
+	lzma_filter filters[] = {
+		{LZMA_FILTER_LZMA2, &options}, {LZMA_VLI_UNKNOWN, NULL}};
+	lzma_block block = {.check = LZMA_CHECK_CRC32, .filters = filters};
+	struct bytes *own = malloc(sizeof(*own));
+
+	assert_non_null(own);
+	own->length = 0;
+	lzma_lzma_preset(&options, 0);
+	assert_int_equal(lzma_block_buffer_encode(&block, NULL, from, length,
+				 own->data, &own->length, ROOM),
+		LZMA_OK);
+	lzma_vli unpadded = lzma_block_unpadded_size(&block);
+	unsigned header = block.header_size;
+	if (!sized) {
+		lzma_vli compressed = block.compressed_size;
+		block.compressed_size = block.uncompressed_size =
+			LZMA_VLI_UNKNOWN;
+		assert_int_equal(lzma_block_header_size(&block), LZMA_OK);
+		assert_int_equal(
+			lzma_block_header_encode(&block, to->data + to->length),
+			LZMA_OK);
+		to->length += block.header_size;
+		block.compressed_size = compressed;
+		unpadded = lzma_block_unpadded_size(&block);
+		add(to, own->data + header, own->length - header);
+	} else {
+		add(to, own->data, own->length);
+	}
+	assert_int_equal(
+		lzma_index_append(index, NULL, unpadded, length), LZMA_OK);
+	free(own);
+}
+
+/* A disk of make_disk(). 'N' is noise in a block without sizes. */
+static size_t
+pack_mixed(const char *kinds)
+{
+	lzma_stream_flags flags = {.check = LZMA_CHECK_CRC32};
+	lzma_index *index = lzma_index_init(NULL);
+	char plain_kinds[200];
+	size_t n = strlen(kinds);
+
+	for (size_t i = 0; i <= n; i++)
+		plain_kinds[i] = kinds[i] == 'N' ? 'n' : kinds[i];
+	size_t length = make_disk(disk, plain_kinds);
+	packed.length = LZMA_STREAM_HEADER_SIZE;
+	assert_int_equal(
+		lzma_stream_header_encode(&flags, packed.data), LZMA_OK);
+	for (size_t i = 0; i < n; i++)
+		pack_xz_block(
+			&packed, index, disk + i * EACH, EACH, kinds[i] != 'N');
+	flags.backward_size = lzma_index_size(index);
+	assert_int_equal(lzma_index_buffer_encode(
+				 index, packed.data, &packed.length, ROOM),
+		LZMA_OK);
+	lzma_index_end(index, NULL);
+	assert_int_equal(
+		lzma_stream_footer_encode(&flags, packed.data + packed.length),
+		LZMA_OK);
+	packed.length += LZMA_STREAM_HEADER_SIZE;
+	return length;
+}
+
+/* Nothing but unpacking finds the end of a block without sizes. */
+TEST(blocks_of_xz_without_sizes_may_follow_repeated_ones)
+{
+	static const struct way ways[] = {
+		{ROOM, ROOM, 0, 0}, {997, 4096, 0, 0}, {ROOM, 10007, 0, 0}};
+	size_t length = pack_mixed(
+		"N" ZEROS_10 ZEROS_10 "NnN" ZEROS_10 "N" ZEROS_10 "nNNz");
+
+	for (size_t w = 0; w < 3; w++) {
+		assert_int_equal(
+			unpack(IMAGE_PACKING_XZ, &packed, &ways[w], &result),
+			0);
+		expect_disk(length);
+	}
+	length = pack_mixed(ZEROS_10 ZEROS_10 "NnN" ZEROS_10 "nNNz");
+	for (size_t w = 0; w < 3; w++) {
+		assert_int_equal(
+			unpack(IMAGE_PACKING_XZ, &packed, &ways[w], &result),
+			0);
+		expect_disk(length);
+	}
+	for (size_t at = packed.length - 1; at > 500; at -= at % 97 + 1) {
+		packed.data[at] ^= 1;
+		/* The last bytes of LZMA have bits that change nothing. */
+		if (unpack(IMAGE_PACKING_XZ, &packed, &plain, &result) == 0)
+			expect_disk(length);
+		packed.data[at] ^= 1;
+	}
+}
+
+/* The CRC of the footer is right, and what it says is wrong. */
+TEST(a_wrong_footer_behind_repeated_blocks_of_xz_is_found)
+{
+	size_t length = make_disk(disk, ZEROS_50 "n");
+
+	packed.length = 0;
+	pack_xz_blocks(&packed, disk, length, EACH);
+	unsigned char *footer =
+		packed.data + packed.length - LZMA_STREAM_HEADER_SIZE;
+	lzma_stream_flags right, wrong;
+	assert_int_equal(lzma_stream_footer_decode(&right, footer), LZMA_OK);
+	for (unsigned i = 0; i < 3; i++) {
+		wrong = right;
+		wrong.backward_size += i == 1 ? 4 : 0;
+		wrong.check = i == 2 ? LZMA_CHECK_CRC32 : right.check;
+		assert_int_equal(
+			lzma_stream_footer_encode(&wrong, footer), LZMA_OK);
+		assert_int_equal(
+			unpack(IMAGE_PACKING_XZ, &packed, &plain, &result),
+			i ? -EIO : 0);
 	}
 }
 
