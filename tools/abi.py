@@ -94,7 +94,7 @@ def main():
         sys.exit(__doc__)
     tag = last_release()
     if tag is None:
-        print(f"abi: {FIRST} is not released: nothing to compare")
+        print("abi: git finds no tag of a release: nothing to compare")
         return
     old, new = ROOT / f"build/abi-{tag}.xml", ROOT / "build/abi.xml"
     write(tree_of(tag), old)

@@ -140,6 +140,8 @@ check_all() {
     check_stage warnings-release release_warnings
     check_stage public-headers headers
     check_stage abi abi
+    # Its test passes before the first release, too.
+    sed -n '/^abi: .*nothing to compare/p' "$log/abi.log"
     check_stage clang-tidy tidy
     if [ -n "$check_failed" ]; then
         say "check: failed:$check_failed"
