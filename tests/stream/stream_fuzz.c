@@ -120,6 +120,8 @@ static bool
 is_error(int64_t got)
 {
 	check(got >= 0 || got == -EIO || got == -EAGAIN);
+	/* neither memory nor a file has one */
+	check(got >= 0 || it.kind == OPS || it.kind == OPS_WITHOUT_SEEK);
 	it.kept = it.kept && got >= 0;
 	return got < 0;
 }
@@ -127,7 +129,7 @@ is_error(int64_t got)
 static void
 read_or_skip(unsigned what, size_t n)
 {
-	static unsigned char buf[2 * CONTENT];
+	static unsigned char buf[4 * CONTENT];
 	int64_t got = what == 0   ? hone_stream_read(it.stream, buf, n)
 		      : what == 1 ? hone_stream_read_some(it.stream, buf, n)
 				  : hone_stream_skip(it.stream, n);
