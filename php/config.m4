@@ -11,7 +11,7 @@ PHP_ARG_WITH([hone],
 PHP_ARG_ENABLE([hone-static],
   [whether to link libhone statically],
   [AS_HELP_STRING([--enable-hone-static],
-    [Hone: link libhone.a, so that hone.so needs no other library])],
+    [Hone: link libhone.a, so that hone.so does not need libhone.so])],
   [no],
   [no])
 
