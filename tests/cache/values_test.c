@@ -178,7 +178,7 @@ static const struct {
 	{"11 00 00", false, "the uncompressed size is wrong"},
 	{"11 ff03 00", false, "the uncompressed size is wrong"},
 	{"11 ff01 00", false, "the value cannot be decompressed"},
-	/* more than 64 MiB, one byte of two, and two of one */
+	/* far more than the byte makes, one byte of two, and two of one */
 	{"11 81808020 00", false, "the uncompressed size is wrong"},
 	{"11 02 1041", false, "the value cannot be decompressed"},
 	{"11 03 304141", false, "the value cannot be decompressed"},
@@ -409,6 +409,18 @@ TEST(a_damaged_compressed_value_is_refused_or_is_another_value)
 		assert_false(decode(bytes, i, false, &other, &phrase));
 	bytes[size] = 0;
 	assert_false(decode(bytes, size + 1, false, &other, &phrase));
+}
+
+/* So many bytes may make more than 64 MiB. */
+TEST(at_most_64_mib_are_decompressed)
+{
+	static const unsigned char bytes[300000] = {
+		PHP_HONE_COLD_LZ4, 0x81, 0x80, 0x80, 0x20};
+	struct text_made other;
+	const char *phrase;
+
+	assert_false(decode(bytes, sizeof bytes, false, &other, &phrase));
+	assert_string_equal(phrase, "the uncompressed size is wrong");
 }
 
 TEST(a_compressed_value_is_not_compressed_again)
