@@ -109,8 +109,8 @@ objects_go_to_the_folder_of_the_build() {
         cmp elsewhere.before elsewhere.after
 }
 
-# No other library at run time but LZ4, if it is there. tools/php.sh runs the .phpt
-# files with such a build.
+# No other library at run time but LZ4. tools/php.sh runs the .phpt files with such a
+# build.
 static_build() {
     without_path sh "$top/tools/phpext.sh" build "$top/php" static \
         "$config" --with-hone="$work/own" --enable-hone-static \
