@@ -22,14 +22,36 @@ refuse_old(struct output *output)
 	return output_refuse(output, "exists and is not an empty folder");
 }
 
+/* Fail if the rename would fail after the copy. */
+static int
+judge_empty(struct output *output, int fd)
+{
+	if (strcmp(output->name, ".") == 0 ||
+		(output_attributes(fd) & STATX_ATTR_MOUNT_ROOT))
+		return output_refuse(output,
+			"is a mount point or ends with '.', and cannot be "
+			"replaced; name a new folder in it");
+	if (fstat(fd, &output->old.st) < 0)
+		return output_refuse(
+			output, "cannot be examined: %s", strerror(errno));
+	output->old.fd = fd;
+	int rc = output_may_replace(output);
+	output->old.fd = -1;
+	return rc;
+}
+
 int
 output_judge_folder(struct output *output)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	int fd = openat(output->directory, output->name, flags);
 	const struct dirent *entry;
 	int entries = 0;
 
+	if (output_attributes(output->directory) & STATX_ATTR_APPEND)
+		return output_refuse(output,
+			"its directory is append-only, and a folder needs a "
+			"temporary name");
+	int fd = openat(output->directory, output->name, flags);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : refuse_old(output);
 	DIR *folder = fdopendir(fd);
@@ -41,8 +63,10 @@ output_judge_folder(struct output *output)
 	do
 		entry = readdir(folder);
 	while (entry && ++entries <= 2);
+	int rc = entries <= 2 ? judge_empty(output, dirfd(folder))
+			      : refuse_old(output);
 	closedir(folder);
-	return entries <= 2 ? 0 : refuse_old(output);
+	return rc;
 }
 
 void

@@ -100,6 +100,12 @@ check_attributes(struct output *output)
 }
 
 int
+output_may_replace(struct output *output)
+{
+	return check_sticky(output) < 0 ? -1 : check_attributes(output);
+}
+
+int
 output_judge(struct output *output)
 {
 	struct stat st;
@@ -125,7 +131,7 @@ output_judge(struct output *output)
 	if (!output->how.force)
 		return output_refuse(
 			output, "already exists; --force replaces it");
-	if (check_sticky(output) < 0 || check_attributes(output) < 0)
+	if (output_may_replace(output) < 0)
 		return -1;
 	/* A file that may not be read cannot be locked for reading. */
 	if (!output->old.readable)

@@ -15,6 +15,9 @@
 #ifndef STATX_ATTR_APPEND
 #define STATX_ATTR_APPEND 0x20
 #endif
+#ifndef STATX_ATTR_MOUNT_ROOT
+#define STATX_ATTR_MOUNT_ROOT 0x2000
+#endif
 
 /* refuse.c: set output->text; returns -1. */
 __attribute__((format(printf, 2, 3))) int output_refuse(
@@ -27,12 +30,15 @@ int output_check_place(struct output *output);
 
 /* old.c: open an existing file, and refuse a file that must not be replaced. */
 int output_judge(struct output *output);
+/* Fail if output->old is of another user in a sticky directory, or chattr(1)
+ * made it or its directory one that stays. */
+int output_may_replace(struct output *output);
 /* Returns true if the name still belongs to the file that was judged. */
 bool output_judged(const struct output *output);
 
 /*
- * old.c: returns the attributes of chattr(1) as STATX_ATTR_* of statx(2); 0 if
- * unknown.
+ * old.c: returns the attributes of chattr(1) and others as STATX_ATTR_* of
+ * statx(2); 0 if unknown.
  */
 uint64_t output_attributes(int fd);
 /*
