@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "output/acl.h"
 #include "output/output.h"
 
 static const char *const inside[] = {"blobs", "blobs/sha256"};
@@ -162,12 +163,16 @@ static int
 publish(struct output *output, const char *file)
 {
 	int at = output->directory;
+	mode_t mode = 0777;
 	struct stat old;
-	/* that of an empty folder, which the new one replaces */
-	mode_t mode = fstatat(at, output->name, &old, AT_SYMLINK_NOFOLLOW) == 0
-			      ? old.st_mode & 0777
-			      : 0777;
 
+	/* What the new folder replaces may have another owner and group. */
+	if (fstatat(at, output->name, &old, AT_SYMLINK_NOFOLLOW) == 0)
+		mode = 0700 | mode_restrict(old.st_mode & 0777,
+				      old.st_uid == geteuid(),
+				      old.st_gid == output_group(output));
+	else if (errno != ENOENT)
+		return -1;
 	if (output_draw_name(output) < 0 ||
 		mkdirat(at, output->temporary, mode) < 0)
 		return -1;

@@ -17,6 +17,8 @@ from harness import Stalled
 from test_faults import ERRORS, SEED, disturb, sanitizer_fell, traced
 from test_http import web  # pylint: disable=unused-import
 from test_oci import registry_of_debian  # pylint: disable=unused-import
+from test_output import tiny  # pylint: disable=unused-import
+from test_permissions import GROUP, OTHER, root  # pylint: disable=unused-import
 from without import NO_TMPFILE, Without
 
 pytestmark = pytest.mark.usefixtures("digests")
@@ -242,8 +244,28 @@ def test_only_an_empty_folder_is_replaced(hone, small, out):
         said = hone.fails("convert", small, f"oci:{out}/{name}")
         assert said.endswith("exists and is not an empty folder")
     assert folder(out / "old") == before
+    for name in "oci:.", f"oci:{out}/new/.":
+        assert "ends with '.'" in hone.fails(
+            "convert", small, name, cwd=out / "new")
     hone.ok("convert", "-q", small, f"oci:{out}/link")
     assert sorted(os.listdir(out)) == ["file", "link", "new", "old"]
+
+
+def test_a_mount_point_is_not_replaced(hone, small, tiny):
+    assert "is a mount point" in hone.fails("convert", small, f"oci:{tiny}")
+    assert not os.listdir(tiny)
+
+
+def test_a_folder_gives_its_permissions_to_nobody_else(hone, root, small, out):
+    for name, owner, group in ("d", 0, GROUP), ("e", OTHER, GROUP):
+        (out / name).mkdir()
+        os.chmod(out / name, 0o770)
+        os.chown(out / name, owner, group)
+    hone.ok("convert", "-q", small, f"oci:{out}/d")
+    assert os.stat(out / "d").st_mode & 0o777 == 0o700
+    os.chmod(out, 0o1777)
+    said = hone.fails("convert", small, f"oci:{out}/e")
+    assert f"belongs to another user ({OTHER}) in a sticky directory" in said
 
 
 @pytest.mark.parametrize("limits", [(), (NO_TMPFILE,)], ids=["", "named"])
