@@ -146,7 +146,7 @@ way_out(const struct job *job, const struct image_disguise *disguise)
 		!job->cli->option[OPTION_FORMAT])
 		return "add -f vhd if the source is a VHD, or use -O qcow2";
 	if (job->layout.path)
-		return "make a qcow2 image of it, and add that by -f raw";
+		return "add a qcow2 image of it by -f raw --allow-disguised";
 	return "use -O qcow2";
 }
 

@@ -186,7 +186,7 @@ def test_an_image_is_added_as_it_is(hone, source, out, work):
     hone.ok("convert", "-q", "-c", source, work / "d.qcow2")
     said = hone.fails("convert", "-f", "raw", work / "d.qcow2",
                       f"oci:{out}/d")
-    assert "by -f raw, or add --allow-disguised" in said
+    assert "by -f raw --allow-disguised, or add --allow-disguised" in said
     hone.ok("convert", "-q", "-f", "raw", "--allow-disguised",
             work / "d.qcow2", f"oci:{out}/d")
     disk = disk_of(read(folder(out / "d")))
