@@ -129,7 +129,7 @@ def test_a_layout_has_the_disk_in_the_same_bytes_each_time(
     assert sorted(os.listdir(out)) == ["0", "1", "2", "3", "a"]
 
 
-@pytest.mark.parametrize("size", [0, 1, 512, 3 * MIB])
+@pytest.mark.parametrize("size", [0, 1, 3 * MIB])
 @pytest.mark.parametrize("kind", ["containerdisk", "artifact"])
 def test_a_disk_may_be_all_zeros(hone, work, out, kind, size):
     with open(work / "disk.img", "wb") as file:
@@ -166,17 +166,15 @@ def test_skopeo_brings_a_layout_to_a_registry(
         hone, web, debian, source, out, kind):
     if b"libcurl " not in hone.version:
         pytest.skip("this hone was built without libcurl")
-    for scheme, name in ("oci", "d"), ("oci-archive", "a.tar"):
-        hone.ok("convert", "-q", "--oci-type", kind, source,
-                f"{scheme}:{out}/{name}:42")
-        skopeo(f"{scheme}:{out}/{name}:42", f"docker://{debian}/vms/{name}:1")
-        web.ok("convert", "-q", "--plain-http",
-               f"oci://{debian}/vms/{name}:1", out / "copy.raw")
-        hone.ok("compare", "-q", source, out / "copy.raw")
-        (out / "copy.raw").unlink()
+    hone.ok("convert", "-q", "--oci-type", kind, source, f"oci:{out}/d:42")
+    skopeo(f"oci:{out}/d:42", f"docker://{debian}/vms/d:1")
+    web.ok("convert", "-q", "--plain-http", f"oci://{debian}/vms/d:1",
+           out / "copy.raw")
+    hone.ok("compare", "-q", source, out / "copy.raw")
     if kind == "containerdisk":
+        hone.ok("convert", "-q", source, f"oci-archive:{out}/a.tar:42")
         skopeo(f"oci:{out}/d:42", f"oci:{out}/copy:42")
-        skopeo(f"oci-archive:{out}/a.tar", f"oci:{out}/again:42")
+        skopeo(f"oci-archive:{out}/a.tar:42", f"oci:{out}/again:42")
         assert folder(out / "copy") == folder(out / "again")
         assert read(folder(out / "copy"), "42").layer == read(
             folder(out / "d"), "42").layer
@@ -297,8 +295,10 @@ def test_a_disturbed_call_leaves_a_layout_or_nothing(
     # The layer, four files and three folders, and then the folder above.
     assert (names[:end].count("fsync"), names[end:].count("fsync")) == (8, 1)
     begin = names.index("fsync") - 3
+    # Once the layer is in the folder, both kinds make the same calls.
+    last = names.index("renameat") + 2 if kind == "named" else None
     rng, tried = random.Random(f"{SEED} {kind}"), 0
-    for call in run.calls[begin:]:
+    for call in run.calls[begin:last]:
         fault = rng.choice([*(f"error={error}" for error in ERRORS),
                             "signal=SIGTERM", "signal=SIGKILL"])
         where, done = disturb(run, call, fault)
@@ -316,7 +316,7 @@ def test_a_disturbed_call_leaves_a_layout_or_nothing(
             assert left in (["d"], []), where
         run.clear()
         tried += 1
-    assert tried > 20
+    assert tried > (5 if kind == "named" else 20)
     record_property("faults", tried)
 
 
