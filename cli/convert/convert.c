@@ -144,7 +144,10 @@ way_out(const struct job *job, const struct image_disguise *disguise)
 {
 	if (strcmp(disguise->name, "VHD") == 0 && disguise->offset > 0 &&
 		!job->cli->option[OPTION_FORMAT])
-		return "add -f vhd if the source is a VHD, or use -O qcow2";
+		return job->layout.path
+			       ? "add -f vhd if the source is a VHD"
+			       : "add -f vhd if the source is a VHD, or use "
+				 "-O qcow2";
 	if (job->layout.path)
 		return "add a qcow2 image of it by -f raw --allow-disguised";
 	return "use -O qcow2";
@@ -158,14 +161,18 @@ convert_to_stdout(const struct job *job)
 
 /*
  * Returns whether the disguise is looked for in what was written: the source is
- * read once, or its server may change its answer.
+ * read once, or its server may change its answer, or a layout rounds the size
+ * up, so that another sector is the last one.
  */
 static bool
 judges_written(const struct job *job)
 {
 	return !job->cli->option[OPTION_ALLOW_DISGUISED] &&
 	       (image_source_is_forward(job->src) ||
-		       image_source_is_served(job->src));
+		       image_source_is_served(job->src) ||
+		       (job->layout.path &&
+			       image_sink_size(job->dst) >
+				       image_source_size(job->src)));
 }
 
 /* As refuse_disguised(), after image_finish(). */

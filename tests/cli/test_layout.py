@@ -191,6 +191,13 @@ def test_an_image_is_added_as_it_is(hone, source, out, work):
     assert disk.rstrip(b"\0") == (work / "d.qcow2").read_bytes().rstrip(b"\0")
 
 
+def test_the_end_is_judged_at_the_rounded_size(hone, out, work):
+    (work / "d").write_bytes(bytes(MIB) + b"conectix" + bytes(100))
+    said = hone.fails("convert", work / "d", f"oci:{out}/d")
+    assert "signature of VHD" in said and "-O qcow2" not in said
+    assert not os.listdir(out)
+
+
 @pytest.mark.parametrize("name, words, said", [
     ("oci:", [], "'oci:' names no folder"),
     ("oci::tag", [], "names no folder"),
