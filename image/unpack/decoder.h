@@ -64,8 +64,8 @@ struct image_decoder {
 	 * of this; 0: never */
 	unsigned padding;
 
-	/* decode() gets as many bytes of input, fewer than 128 KiB, or all
-	 * that are left; 0: any number */
+	/* decode() gets at least as many bytes of input, or all that are left;
+	 * less than 128 KiB; 0: any number */
 	size_t input;
 
 	/* memory is the limit of everything that state refers to; threads: how
