@@ -79,7 +79,9 @@ count(void)
 
 STANDS_FOR(int, inflate, z_streamp stream, int flush)
 {
-	count();
+	/* With Z_BLOCK, the header of a member is read and no content. */
+	if (flush != Z_BLOCK)
+		count();
 	return __real_inflate(stream, flush);
 }
 
@@ -1092,8 +1094,8 @@ TEST(threads_of_liblzma_unpack_blocks)
 /* The length of each block of a disk. */
 #define EACH ((size_t)8 << 10)
 
-/* Set result.data to such a disk: 'z' zeros, '1' zeros and then a one, 'f'
- * ones, 'n' noise. */
+/* Write such a disk: 'z' zeros, '1' zeros and then a one, 'f' ones, 'n' noise.
+ */
 static size_t
 make_disk(unsigned char *to, const char *kinds)
 {
