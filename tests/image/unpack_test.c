@@ -1196,6 +1196,45 @@ TEST(damage_behind_repeated_blocks_of_xz_is_found)
 	}
 }
 
+/* Every other block has a one, and 72 threads have more such blocks than the
+ * ring of runs has room for. Each read takes an eighth of a block. */
+TEST(more_blocks_of_xz_between_zeros_than_there_are_runs)
+{
+	static const struct way way = {ROOM, 256, 0, 0};
+
+	memset(disk, 0, MI);
+	for (size_t at = 4096; at <= MI; at += 4096)
+		disk[at - 1] = 1;
+	packed.length = 0;
+	pack_xz_blocks(&packed, disk, MI, 2048);
+	by_liblzma = 0;
+	assert_int_equal(
+		unpack_by(IMAGE_PACKING_XZ, &packed, &way, 72, &result), 0);
+	expect_disk(MI);
+	assert_true(by_liblzma < MI);
+}
+
+/* The first block has given its zeros when its checksum is found to be wrong,
+ * so the others are left out. */
+TEST(a_wrong_checksum_that_xz_repeats_is_found)
+{
+	size_t length = make_disk(disk, ZEROS_50);
+	lzma_stream_flags footer;
+
+	packed.length = 0;
+	pack_xz_blocks(&packed, disk, length, EACH);
+	size_t end = packed.length - LZMA_STREAM_HEADER_SIZE;
+	assert_int_equal(
+		lzma_stream_footer_decode(&footer, packed.data + end), LZMA_OK);
+	end -= (size_t)footer.backward_size;
+	size_t each = (end - LZMA_STREAM_HEADER_SIZE) / 50;
+	for (size_t i = 0; i < 50; i++)
+		packed.data[end - 1 - i * each] ^= 1;
+	assert_int_equal(
+		unpack(IMAGE_PACKING_XZ, &packed, &plain, &result), -EIO);
+	EXPECT_TEXT(result, "the data or a checksum is wrong");
+}
+
 /* One block, whose header has sizes or not. */
 static void
 pack_xz_block(struct bytes *to, lzma_index *index, const void *from,
