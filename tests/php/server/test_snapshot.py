@@ -2,6 +2,7 @@
 """hone.cache_snapshot below php-fpm: written by the master at its end and at a
 reload, read at its begin, and refused in one line if it is damaged."""
 import os
+import select
 import signal
 import subprocess
 import time
@@ -194,6 +195,10 @@ def test_a_killed_master_leaves_the_older_file(start_fpm, tmp_path):
     master.process.kill()
     master.process.wait()
     for worker in workers:
-        os.kill(worker, signal.SIGKILL)
+        process = os.pidfd_open(worker)
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+        # It listens until then, and another master is refused.
+        select.select([process], [], [])
+        os.close(process)
     master = start_fpm(settings(path), WWW)
     assert fetch(master, 'k') == 'older'
