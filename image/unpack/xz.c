@@ -318,6 +318,9 @@ read_sent(struct xz *xz, struct image_decode *io)
 {
 	lzma_ret rc = code(xz, io);
 
+	/* liblzma did not see the blocks that were left out. */
+	if (rc == LZMA_STREAM_END && xz->left_out)
+		return LZMA_DATA_ERROR;
 	if (!xz->left)
 		xz->place = BLOCK;
 	return rc;
