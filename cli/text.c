@@ -50,7 +50,8 @@ cli_is_control(uint32_t code)
 	 * Control characters, including those of C1, which terminals interpret
 	 * like ESC; line separators; and the invisible format characters
 	 * (Unicode's Cf), which reorder, join or hide the characters around
-	 * them.
+	 * them. In their order: the search ends at the first one that is not
+	 * below.
 	 */
 	static const struct {
 		uint32_t first, last;
