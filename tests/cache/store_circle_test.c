@@ -3,11 +3,6 @@
  * Threads and processes that wait for the claims of one another. Each wait has
  * an hour: a circle that nobody sees ends the test by its alarm.
  */
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "inner.h"
 #include "store_support.h"
 

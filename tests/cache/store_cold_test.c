@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values with two forms: what a reader keeps of them, when memory presses, and
  * which of them stay. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include "epoch.h"
 #include "store_support.h"
 

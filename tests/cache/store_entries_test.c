@@ -2,15 +2,8 @@
 /*
  * Entries that expire, tags, claims, and the walk over all entries.
  */
-#include <errno.h>
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "store_support.h"
 
 #define HOUR 3600000 /* a wait that does not end hangs */

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a reader does not hold back: walks, tags, fetches that end soon; and
  * what is done before it holds back too much. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include "store_support.h"
 
 /* The fetch of the reader ends while a store waits for the n-th time. */

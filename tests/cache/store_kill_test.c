@@ -4,15 +4,8 @@
  * that others find are whole, and nobody blocks. Memory is short, and values
  * have both forms. HONE_CHECKED: at least so many values are compared.
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 #include "store_support.h"
 
 static struct php_hone_store *store;

@@ -3,12 +3,8 @@
  * Entries that a request has found before: each way in which an entry ends, and
  * threads, none of which goes back to an older value.
  */
-#include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include "store_support.h"
 
 /* The number of the value that is known, or 0. */

@@ -3,13 +3,7 @@
  * Readers: nothing that one of them has is freed, and none of them, be it dead,
  * asleep or stopped, holds back more than what it found.
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "store_support.h"
 
 static const struct php_hone_entry *

@@ -2,11 +2,7 @@
 /*
  * Eviction: which entries stay, and that memory does not fall to pieces.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include "store_support.h"
 #include "arena.h"

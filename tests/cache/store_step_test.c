@@ -3,14 +3,7 @@
  * A process that is killed at each instruction of each call that writes.
  * Whoever comes after finds all values, blocks nowhere, and no memory is lost.
  */
-#include <errno.h>
 #include <linux/futex.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "inner.h"
 #include "store_support.h"
 

@@ -3,11 +3,6 @@
  * A writer that is stopped while it has a mutex: others wait for a bounded
  * time, and fail. Nothing is lost once it goes on or is killed.
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "store_support.h"
 
 /* Slices of one wait: process.c. */

@@ -3,14 +3,6 @@
  * What is stored under a key is found, until it is replaced, deleted or
  * expires; and each function returns the errors that store.h lists.
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "arena.h"
 #include "index.h"
 #include "inner.h"

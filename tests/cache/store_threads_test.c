@@ -4,11 +4,7 @@
  * is whole, and stays so until its pin ends. A sanitizer sees memory that is
  * used again too early.
  */
-#include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "store_support.h"
 
 #define THREADS 4

@@ -6,7 +6,6 @@
 #include "value_text.h"
 #include "graph.h"
 #include "support.h"
-#include <stdio.h>
 
 #define LIST (sizeof(zend_array) + 8)
 

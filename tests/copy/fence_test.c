@@ -8,14 +8,8 @@
  *
  * x86-64 only: on other CPUs non-temporal stores need no fence.
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <hone/hone.h>
 #include "copy.h"
 #include "support.h"

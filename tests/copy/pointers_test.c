@@ -3,7 +3,6 @@
  * Constant numbers of pointers, which hone_copy_pointers() copies inline if GCC
  * compiles the caller for AVX, as this program on x86-64.
  */
-#include <string.h>
 #include <hone/hone.h>
 #include "support.h"
 

@@ -9,8 +9,6 @@
  * STRIDE reduces the alignments where an emulator or a sanitizer runs the test
  * (1: every pair of 64).
  */
-#include <stdlib.h>
-#include <string.h>
 #include <hone/cpu.h>
 #include "copy.h"
 #include "support.h"

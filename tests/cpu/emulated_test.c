@@ -3,8 +3,6 @@
  * What the library finds on a CPU that QEMU emulates. The argument names the
  * features that it has to find, split by commas; without QEMU it is "skip".
  */
-#include <stdio.h>
-#include <string.h>
 #include <hone/hone.h>
 #include "support.h"
 

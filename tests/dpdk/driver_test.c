@@ -4,14 +4,6 @@
  * So the test chooses the number of an lcore, and what fails. test_dpdk.py runs
  * the driver in DPDK.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 /* NOLINTNEXTLINE(bugprone-suspicious-include): for its data */
 #include "../../integrations/dpdk/hone_mempool.c"
 #include "support.h"

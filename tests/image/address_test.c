@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is shown of addresses, and which ones are one export. Addresses as users
  * write them are in tests/cli. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "support.h"
 #include "image.h"
 

@@ -2,8 +2,6 @@
 /* The header of a web server's answer. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
 #include "store/http/answer.h"
 #include "store/http/private.h"
 #include "support.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* image_check() of a small qcow2 image, sound and damaged in one place. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "fake_memory.h"
 #include "format/qcow2/check.h"
 #include "format/verdict.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What codec.h promises of every codec and level. */
-#include <errno.h>
 #include <libdeflate.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 #include <zstd.h>
 #include "store/store.h"

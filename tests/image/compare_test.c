@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* image_compare() of disks that are made up. */
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 #include "fake_source.h"
 #include "support.h"
 

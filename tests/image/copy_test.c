@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* image_copy() of disks that are made up, into a sink that records its calls.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "fake_source.h"
 #include "support.h"
 

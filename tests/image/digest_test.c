@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* image_digest() of disks that are made up. */
-#include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "blocks/blocks.h"
 #include "fake_source.h"
 #include "hash/hash.h"

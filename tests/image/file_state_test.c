@@ -3,15 +3,7 @@
  * Which file a store is, whether it has changed, which of its descriptors is
  * used, and what its end is.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 #include "fake_store.h"
 #include "fake_memory.h"
 #include "store/file.h"

@@ -3,16 +3,8 @@
  * What a file returns when its system calls fail, are interrupted or do less
  * than they were asked to. tests/image/store_test.c is about the page cache.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/fs.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 #include "fake_store.h"
 #include "fake_memory.h"
 #include "store/file.h"

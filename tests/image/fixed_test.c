@@ -3,11 +3,6 @@
  * Images in a store of a fixed size, such as a device or an export of a server:
  * what the store had before never shows.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "fake_source.h"
 #include "support.h"
 #include "fake_store.h"

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Holes of a file are not read, and each is searched for once. */
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "store/file.h"
 #include "fake_store.h"
 #include "support.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Libraries that are loaded by their first use: image/loaded.c. */
-#include <errno.h>
-#include <string.h>
 #include "support.h"
 #include "loaded.h"
 

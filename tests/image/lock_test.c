@@ -3,13 +3,6 @@
  * Which bytes of an image are locked, and whose locks are respected. Locks of
  * two open file descriptions conflict within a process too.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "image.h"
 #include "host/host.h"
 #include "support.h"

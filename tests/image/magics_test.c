@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files of which no raw image is made, though they have no header of one: each
  * row of containers.def, packed files, and archives. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "format/formats.h"
 #include "fake_memory.h"
 #include "blocks/blocks.h"

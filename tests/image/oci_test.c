@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is read of a registry's texts. Whole manifests are in tests/cli. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "store/oci/json.h"
 #include "store/oci/oci.h"
 #include "support.h"

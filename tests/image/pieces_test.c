@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The pieces of a chunk. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include "fake_source.h"
 #include "pipeline/pieces.h"
 #include "support.h"

@@ -3,9 +3,6 @@
  * The promises of image/pipeline/pipeline.h that depend on which thread is
  * first: gates hold a stage back until another one has been reached.
  */
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
 #include <time.h>
 #include "support.h"
 #include "fake_source.h"

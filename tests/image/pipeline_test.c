@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The promises of image/pipeline/pipeline.h, with disks that are made up. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include "memory.h"
 #include "pipeline/pipeline.h"

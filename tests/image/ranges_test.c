@@ -2,11 +2,6 @@
 /* Blocks that a producer fills in any order, and the tap that sees them in
  * order. */
 #include <endian.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "blocks/cache.h"
 #include "support.h"
 

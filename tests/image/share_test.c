@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sharing of blocks, on stores in memory that share by copying. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipeline/pieces.h"
 #include "test.h"
 

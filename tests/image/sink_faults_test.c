@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Writes and allocations of the sinks that fail, and the memory of qcow2. */
-#include <errno.h>
 #include <malloc.h>
-#include <stdlib.h>
-#include <unistd.h>
 #include "codec/join.h"
 #include "fake_source.h"
 #include "format/packed/packed.h"

@@ -4,12 +4,6 @@
  * count and every byte is looked at.
  */
 #include <endian.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "format/qcow2/sink.h"
 #include "fake_store.h"
 #include "support.h"

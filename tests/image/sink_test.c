@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the qcow2 sink promises that its files do not show. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "fake_store.h"
 #include "format/qcow2/sink.h"
 #include "support.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cache of tables: bounded, and the same for every thread. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "format/slices.h"
 #include "source_support.h"
 #include "support.h"

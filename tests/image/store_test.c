@@ -3,14 +3,7 @@
  * What a file does to the page cache: the system calls are recorded, and what
  * is in the page cache is made up.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
-#include <unistd.h>
 #include "store/file.h"
 #include "support.h"
 

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a packed stream gives, whole, cut, changed, and with what follows it. */
 #include <bzlib.h>
-#include <errno.h>
 #include <lzma.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 #include "codec/zero_frame.h"

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
-#include <string.h>
 #include "hash/hash.h"
 #include "support.h"
 #include "verdicts.h"

@@ -10,10 +10,6 @@
  * hone check says. Both are what is right: a row whose ways differ fails, and
  * the code is to be mended, not the row.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "format/formats.h"
 #include "format/vhd/vhd.h"
 #include "fake_memory.h"

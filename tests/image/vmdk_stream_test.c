@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* VMDK images to a pipe and from one, by several threads. */
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "fake_source.h"
 #include "format/vmdk/vmdk.h"
 #include "fake_memory.h"

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Caches: which thread owns them, how many there may be, who closes them. */
 #include <limits.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <string.h>
-#include <sys/mman.h>
 #include "mempool_support.h"
 
 /* As many as there may be; fewer where, as in emulators, each mapped page is

@@ -3,14 +3,9 @@
  * HONE_MEMPOOL_EXACT: a get finds every object of the pool, whichever cache has
  * it loaded, and whatever other threads do meanwhile.
  */
-#include <errno.h>
 #include <linux/membarrier.h>
-#include <pthread.h>
-#include <stdarg.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include "exact.h"
 #include "mempool_support.h"

@@ -3,15 +3,6 @@
  * HONE_MEMPOOL_FOREIGN and HONE_MEMPOOL_SHARED: a pool of the caller's
  * pointers, and a pool in memory that several processes use.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "mempool.h"
 #include "mempool_support.h"
 

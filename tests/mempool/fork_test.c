@@ -3,14 +3,8 @@
  * Threads that stop in the middle of any operation: other threads continue, and
  * so does the child of a fork.
  */
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "mempool_support.h"
 
 #define CAPACITY 400

@@ -3,13 +3,7 @@
  * Huge pages and memory of a NUMA node, as the kernel reports them. If the test
  * runs as root, it reserves the huge pages for its run.
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "mmap_wrap.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where objects lie, who owns the memory, and what happens without memory. */
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include "mmap_wrap.h"
 
 /*

@@ -2,9 +2,6 @@
 #ifndef HONE_TESTS_MEMPOOL_SUPPORT_H
 #define HONE_TESTS_MEMPOOL_SUPPORT_H
 /* What the tests of pools share. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <hone/hone.h>
 #include "support.h"
 

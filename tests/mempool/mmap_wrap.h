@@ -5,7 +5,6 @@
  * Counts the bytes that the library has mapped, and makes a mapping fail. One
  * file of a program may include it.
  */
-#include <sys/mman.h>
 #include "mempool_support.h"
 
 static size_t mapped;

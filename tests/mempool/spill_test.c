@@ -4,10 +4,6 @@
  * and comes back. The library's own layout has such deques only in pools of
  * many caches; this file makes them smaller.
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "deque.h"
 #include "mmap_wrap.h"
 #include "spill.h"

@@ -5,11 +5,8 @@
  * opened and closed; and a thread that only gets receives what a thread that
  * only puts has put.
  */
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <hone/ring.h>
 #include "mempool_support.h"
 

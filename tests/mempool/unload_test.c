@@ -6,9 +6,6 @@
  * static library and can be unloaded.
  */
 #include <dlfcn.h>
-#include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "mempool_support.h"
 
 static const char *path, *module;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What valgrind sees of the objects of a pool; valgrind runs this program. */
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "mempool_support.h"
 
 #if defined(__has_include)

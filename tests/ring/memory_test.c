@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How rings are created, and the memory that they use. */
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <hone/ring.h>
 #include "ring.h"
 #include "support.h"

@@ -3,16 +3,10 @@
  * What a queue promises to threads that wait: each wait ends by an element, by
  * room, by its deadline or by the end of the queue, and nothing is left behind.
  */
-#include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <hone/queue.h>
 #include "support.h"

@@ -4,11 +4,8 @@
  * of its producer, with the data that it points to. Full and empty are reported
  * only if they are true, wherever a thread was preempted.
  */
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <hone/ring.h>
 #include "support.h"
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The promise of hone/stream.h about reads and positions: which calls a source
  * of the caller sees, in which order, with which sizes. */
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <hone/stream.h>
 #include "support.h"
 

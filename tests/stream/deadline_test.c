@@ -3,8 +3,6 @@
  * How long a stream waits for a socket. The clock is simulated, but for one
  * test, so that the length of each wait is exact to the nanosecond.
  */
-#include <pthread.h>
-#include <signal.h>
 #include "socket_wrap.h"
 
 #define NOW (100000 * MS)

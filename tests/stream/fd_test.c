@@ -4,15 +4,7 @@
  * happens if calls fail. The linker redirects the calls to this file: it
  * records them, and makes them unless they are to fail.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <hone/stream.h>
 #include "support.h"
 

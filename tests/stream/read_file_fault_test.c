@@ -4,8 +4,6 @@
  * interrupted or report a wrong size. The linker puts the functions below in
  * place of the library's calls.
  */
-#include <errno.h>
-#include <sys/mman.h>
 #include "read_file_support.h"
 
 #define UNTOLD ((int64_t)-1)

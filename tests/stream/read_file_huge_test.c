@@ -2,8 +2,6 @@
 /* The advice that hone_read_file() gives the kernel for large results. The
  * linker puts the function below in place of the library's calls: see
  * meson.build. */
-#include <errno.h>
-#include <sys/mman.h>
 #include "read_file_support.h"
 
 #define HUGE ((size_t)2 << 20)

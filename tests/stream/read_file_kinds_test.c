@@ -4,12 +4,9 @@
  * devices, sockets, unreadable files; and one above 4 GiB. meson.build passes
  * "1" where large files can be read at full speed.
  */
-#include <errno.h>
 #include <grp.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include "read_file_support.h"
 
 /* The content by plain reads of 1000 bytes, for comparison. */

@@ -5,13 +5,7 @@
  * What the tests of whole files share: a directory of their own, files with
  * known content, and an allocator that records its calls.
  */
-#include <fcntl.h>
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <hone/read_file.h>
 #include "support.h"
 

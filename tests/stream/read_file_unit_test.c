@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Regular files as they are: contents, memory, limits, flags, errors. */
-#include <errno.h>
 #include "read_file_support.h"
 
 static const size_t sizes[] = {0, 1, 12, 4095, 4096, 4097, 65534, 65535, 65536,

@@ -4,7 +4,6 @@
  * interrupted or fails, a file is gone, a thread gets no ring. The linker puts
  * the functions below in place of the library's calls.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include "read_files_support.h"
 

@@ -5,7 +5,6 @@
  * does; tests/consume throws one.
  */
 #include <dirent.h>
-#include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <sys/ioctl.h>

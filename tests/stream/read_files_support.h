@@ -5,7 +5,6 @@
  * What the tests of batches share: a batch with files of every kind, and a
  * receiver that compares each result with that of hone_read_file().
  */
-#include <errno.h>
 #include "read_file_support.h"
 
 #define PATHS 300

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Batches that several threads read. */
-#include <pthread.h>
-#include <signal.h>
 #include "read_files_support.h"
 
 static int threads_to_start; /* those after them fail; -1: none does */

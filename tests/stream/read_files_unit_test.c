@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Batches by either method: results, stopping, and what is refused. */
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include "read_files_support.h"
 
 static void

@@ -4,8 +4,6 @@
  * file, wrong sizes, short reads, errors, and more than 2 GiB. The linker puts
  * the functions below in place of the library's calls.
  */
-#include <errno.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include "read_file_support.h"
 

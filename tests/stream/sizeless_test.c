@@ -5,7 +5,6 @@
  * below in place of the library's calls, so that a file on disk behaves so.
  */
 #include <sched.h>
-#include <sys/wait.h>
 #include <hone/stream.h>
 #include "read_files_support.h"
 

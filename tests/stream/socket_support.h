@@ -3,13 +3,9 @@
 #define HONE_TESTS_SOCKET_SUPPORT_H
 /* Connected sockets for tests. */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 #include "support.h"
 
 enum socket_kind { UNIX, TCP, SOCKET_KINDS };

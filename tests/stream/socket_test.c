@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams over sockets: which calls are made, and what each state gives. */
-#include <pthread.h>
 #include "socket_wrap.h"
 
 #define REQUEST 8192

@@ -6,7 +6,6 @@
  * them to this file. They are counted, may fail, and may use a simulated clock,
  * so that no test depends on real time. One file of a program may include it.
  */
-#include <stdlib.h>
 #include <time.h>
 #include <hone/stream.h>
 #include "socket_support.h"

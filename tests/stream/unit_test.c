@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a stream returns, whatever its source, buffer and mode are. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include <hone/stream.h>
 #include "read_files_support.h"
 #include "support.h"

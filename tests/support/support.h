@@ -5,7 +5,6 @@
  * What the tests share: TEST() and cmocka, seeded random numbers, and skips
  * with reasons.
  */
-#include <stdbool.h>
 #include "test.h"
 
 /* Whether this program has the sanitizer: 0 or 1. */

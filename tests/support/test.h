@@ -11,12 +11,25 @@
  *
  * Nothing lists the tests of a program. They run in the order of the file; with
  * HONE_TEST=name_of_the_promise, that test alone. A program without a main() of
- * its own gets that of main.c.
+ * its own gets that of main.c. The headers of the C library that most tests
+ *need are included here.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define TEST(name) TEST_WITH(name, NULL, NULL)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What hone_buffer_is_zero() answers without a call. */
-#include <string.h>
 #include <hone/hone.h>
 #include "support.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which variant is chosen, and that hone_cpu_limit() changes the choice. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <hone/hone.h>
 #include "support.h"

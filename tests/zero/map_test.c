@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hone_zero_map and the walk, compared with a model that looks at each byte. */
-#include <string.h>
 #include <hone/zero.h>
 #include "support.h"
 

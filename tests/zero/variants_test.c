@@ -8,7 +8,6 @@
  * as both have it, it reduces the lengths and the borders of the slow tests
  * too.
  */
-#include <string.h>
 #include <hone/cpu.h>
 #include "support.h"
 #include "zero.h"
