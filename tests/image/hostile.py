@@ -45,10 +45,28 @@ def defect(part, **expected):
     return enter
 
 
-def field_defect(name, fields, part, **expected):
-    """Enter an image whose header has these fields."""
+def case(name, part, fields=(), extensions=(), length=None, words=(), counts=(),
+         backing=None, data_file=None, snapshot=None, **expected):
+    """Enter an image that differs from a sound one by this: words are numbers at
+    places of the file; snapshot: those of its only snapshot, own: with its own L1
+    table."""
     def make(image, _folder):
+        if backing is not None:
+            image.backing(*backing)
+        if data_file is not None:
+            image.data_file(data_file)
         image.fields.update(fields)
+        image.extensions += extensions
+        image.length = length
+        for at, word in words:
+            image.put("Q", at, word)
+        if snapshot is not None:
+            of_entry = dict(snapshot)
+            if of_entry.pop("own", False):
+                of_entry["l1"] = image.own_l1()
+            image.snapshots(image.snapshot(**of_entry))
+        for index, count in dict(counts).items():
+            image.counts[index] = count
     assert name not in DEFECTS, name
     DEFECTS[name] = Defect(make, part, **expected)
 
@@ -153,162 +171,80 @@ ROWS = [
 ]
 
 for _name, _fields, _part in ROWS:
-    field_defect(_name, _fields, _part)
+    case(_name, _part, _fields)
 
 for _bit in (5, 31, 63):
-    field_defect(f"unknown_feature_{_bit}",
-                 {"incompatible_features": 1 << _bit}, f"bit {_bit}",
-                 info=True, check=("unknown_features",))
-field_defect("marked_corrupt", {"incompatible_features": 2},
-             "is marked corrupt", info=True, check=("corrupt",))
-field_defect("encrypted", {"crypt_method": 1}, "is encrypted (aes)",
-             info=True, check=("encryption",))
-field_defect("data_file_without_name", {"incompatible_features": 4},
-             "does not name it", info=True,
-             check=("data_file", "well_formed"))
+    case(f"unknown_feature_{_bit}", f"bit {_bit}",
+         {"incompatible_features": 1 << _bit}, info=True, check=("unknown_features",))
+case("marked_corrupt", "is marked corrupt", {"incompatible_features": 2}, info=True,
+     check=("corrupt",))
+case("encrypted", "is encrypted (aes)", {"crypt_method": 1}, info=True,
+     check=("encryption",))
+case("data_file_without_name", "does not name it", {"incompatible_features": 4},
+     info=True, check=("data_file", "well_formed"))
 # Bits that may be ignored, by definition.
-field_defect("unknown_compatible_and_autoclear_features",
-             {"compatible_features": HUGE64 & ~1,
-              "autoclear_features": HUGE64 & ~3}, "", info=True, check=())
+case("unknown_compatible_and_autoclear_features", "",
+     {"compatible_features": HUGE64 & ~1, "autoclear_features": HUGE64 & ~3},
+     info=True, check=())
+# Opened with -f qcow2 alone.
+case("magic_damaged", "first bytes 51 46 49 fc", {"magic": 0x514649fc})
+# Shorter than version 2, and than version 3.
+case("header_cut_at_71", "has 71 bytes, too few for a qcow2 header", length=71)
+case("header_cut_at_103", "has 103 bytes, too few for a qcow2 header", length=103)
+# Nothing but zeros would be read.
+case("only_the_header", "L1 table at 0x3000", length=112)
 
-
-@defect("first bytes 51 46 49 fc")
-def magic_damaged(image, _folder):
-    """Opened with -f qcow2 alone."""
-    image.fields["magic"] = 0x514649fc
-
-
-@defect("has 71 bytes, too few for a qcow2 header")
-def header_cut_at_71(image, _folder):
-    """Shorter than version 2."""
-    image.length = 71
-
-
-@defect("has 103 bytes, too few for a qcow2 header")
-def header_cut_at_103(image, _folder):
-    """Shorter than version 3."""
-    image.length = 103
-
-
-@defect("L1 table at 0x3000")
-def only_the_header(image, _folder):
-    """Nothing but zeros would be read."""
-    image.length = 112
-
-
-@defect("header extension 0x11223344 at 0x70 has 4294967295 bytes")
-def extension_huge(image, _folder):
-    """Its length overflows 32 bits with its head."""
-    image.body[112] = struct.pack(">II", 0x11223344, HUGE32)
-
-
-@defect("header extension 0x11223344 at 0x70 has 3977 bytes")
-def extension_passes_the_cluster(image, _folder):
-    """By a byte."""
-    image.body[112] = struct.pack(">II", 0x11223344, 4096 - 120 + 1)
-
-
-@defect("extends past the end of the header at 0xc00")
-def extension_passes_the_backing_name(image, _folder):
-    """Two fields in one place."""
-    image.backing(b"decoy")
-    image.extensions.append((0x11223344, bytes(4096 - 1024)))
-
-
-@defect("", info=True, check=())
-def extensions_by_the_hundred(image, _folder):
-    """Unknown ones are harmless."""
-    image.extensions = [(0x11223344, b"")] * 490
-
-
-@defect("header has two extensions: backing file format")
-def backing_format_twice(image, _folder):
-    """Two readers could take one each."""
-    image.backing(b"decoy")
-    image.extensions.append((BACKING_FORMAT, b"qcow2"))
-
-
-@defect("backing file format has 16 bytes")
-def backing_format_long(image, _folder):
-    """QEMU takes 15."""
-    image.extensions.append((BACKING_FORMAT, b"q" * 16))
-
-
-@defect("backing file format contains a zero byte")
-def backing_format_with_zero(image, _folder):
-    """Two readers could end it at different places."""
-    image.extensions.append((BACKING_FORMAT, b"raw\0qcow2"))
-
-
-@defect("backing file name contains a zero byte")
-def backing_name_with_zero(image, _folder):
-    """The same."""
-    image.backing(b"/dev/null\0x")
-
-
-@defect("header has two extensions: external data file name")
-def data_file_twice(image, _folder):
-    """The same for the data."""
-    image.data_file(b"decoy")
-    image.extensions.append((DATA_FILE, b"other"))
-
-
-@defect("external data file name has 1024 bytes")
-def data_file_name_long(image, _folder):
-    """One more than the format allows."""
-    image.data_file(b"d" * 1024)
-
-
-@defect("feature name table has 47 bytes")
-def feature_names_cut(image, _folder):
-    """A row has 48."""
-    image.extensions.append((FEATURE_NAMES, bytes(47)))
-
-
-@defect("header has two extensions: feature name table")
-def feature_names_twice(image, _folder):
-    """Of two tables, one would lie."""
-    image.extensions += [(FEATURE_NAMES, bytes(48))] * 2
-
-
-@defect("incompatible feature '\\x1b[2J" + "x" * 42 + "' (bit 9)", info=True,
-        check=("unknown_features",))
-def feature_name_for_the_terminal(image, _folder):
-    """Control characters do not reach it."""
-    image.extensions.append((FEATURE_NAMES, b"\0\x09\x1b[2J" + b"x" * 42))
-    image.fields["incompatible_features"] = 1 << 9
-
-
-@defect("pointer to the encryption header has 8 bytes")
-def encryption_pointer_short(image, _folder):
-    """The extension has 16."""
-    image.fields["crypt_method"] = 2
-    image.extensions.append((ENCRYPTION, bytes(8)))
-
-
-@defect("is encrypted (luks)", info=True,
-        check=("encryption", "well_formed"))
-def encryption_header_past_the_end(image, _folder):
-    """Encryption is refused in any case."""
-    image.fields["crypt_method"] = 2
-    image.extensions.append((ENCRYPTION, struct.pack(">QQ", 1 << 60, KI)))
-
-
-@defect("", info=True, check=("bitmaps",))
-def bitmaps_huge(image, _folder):
-    """Bitmaps are no part of the disk."""
-    image.fields["autoclear_features"] = 1
-    image.extensions.append((BITMAPS, struct.pack(
-        ">IIQQ", HUGE32, 0, HUGE64, HUGE64 & ~0xfff)))
-
-
-@defect("", info=True, check=("bitmaps", "refcounts"))
-def bitmap_directory_of_64_mib(image, _folder):
-    """In a hole of the file: entries of zeros."""
-    image.fields["autoclear_features"] = 1
-    image.extensions.append((BITMAPS, struct.pack(
-        ">IIQQ", 65535, 0, 64 << 20, 1 << 20)))
-    image.length = 66 << 20
+# Its length overflows 32 bits with its head; and passes the cluster by a byte.
+UNKNOWN = 0x11223344
+case("extension_huge", "header extension 0x11223344 at 0x70 has 4294967295 bytes",
+     words=[(112, UNKNOWN << 32 | HUGE32)])
+case("extension_passes_the_cluster",
+     "header extension 0x11223344 at 0x70 has 3977 bytes",
+     words=[(112, UNKNOWN << 32 | 4096 - 120 + 1)])
+case("extension_passes_the_backing_name", "extends past the end of the header at 0xc00",
+     extensions=[(UNKNOWN, bytes(4096 - 1024))], backing=[b"decoy"])
+# Unknown ones are harmless.
+case("extensions_by_the_hundred", "", extensions=[(UNKNOWN, b"")] * 490, info=True,
+     check=())
+# Two readers could take one each.
+case("backing_format_twice", "header has two extensions: backing file format",
+     extensions=[(BACKING_FORMAT, b"qcow2")], backing=[b"decoy"])
+case("data_file_twice", "header has two extensions: external data file name",
+     extensions=[(DATA_FILE, b"other")], data_file=b"decoy")
+case("feature_names_twice", "header has two extensions: feature name table",
+     extensions=[(FEATURE_NAMES, bytes(48))] * 2)
+# QEMU takes 15.
+case("backing_format_long", "backing file format has 16 bytes",
+     extensions=[(BACKING_FORMAT, b"q" * 16)])
+# Two readers could end it at different places.
+case("backing_format_with_zero", "backing file format contains a zero byte",
+     extensions=[(BACKING_FORMAT, b"raw\0qcow2")])
+case("backing_name_with_zero", "backing file name contains a zero byte",
+     backing=[b"/dev/null\0x"])
+# One more than the format allows.
+case("data_file_name_long", "external data file name has 1024 bytes",
+     data_file=b"d" * 1024)
+# A row has 48.
+case("feature_names_cut", "feature name table has 47 bytes",
+     extensions=[(FEATURE_NAMES, bytes(47))])
+# Control characters do not reach the terminal.
+case("feature_name_for_the_terminal",
+     "incompatible feature '\\x1b[2J" + "x" * 42 + "' (bit 9)",
+     {"incompatible_features": 1 << 9},
+     [(FEATURE_NAMES, b"\0\x09\x1b[2J" + b"x" * 42)], info=True,
+     check=("unknown_features",))
+# The extension has 16 bytes; encryption is refused in any case.
+case("encryption_pointer_short", "pointer to the encryption header has 8 bytes",
+     {"crypt_method": 2}, [(ENCRYPTION, bytes(8))])
+case("encryption_header_past_the_end", "is encrypted (luks)", {"crypt_method": 2},
+     [(ENCRYPTION, struct.pack(">QQ", 1 << 60, KI))], info=True,
+     check=("encryption", "well_formed"))
+# Bitmaps are no part of the disk. The directory is in a hole of the file: zeros.
+case("bitmaps_huge", "", {"autoclear_features": 1}, [(BITMAPS, struct.pack(
+    ">IIQQ", HUGE32, 0, HUGE64, HUGE64 & ~0xfff))], info=True, check=("bitmaps",))
+case("bitmap_directory_of_64_mib", "", {"autoclear_features": 1},
+     [(BITMAPS, struct.pack(">IIQQ", 65535, 0, 64 << 20, 1 << 20))], length=66 << 20, info=True,
+     check=("bitmaps", "refcounts"))
 
 
 # Images that name other files: none of them is opened without leave.
@@ -361,13 +297,10 @@ names("backing_is_the_directory", "is not below the allowed directory", b".",
       allow=ALLOW)
 names("backing_is_a_device", "is not below the allowed directory", b"/dev/zero",
       allow=ALLOW)
-
-
-@defect("is not a regular file", info=True, check=BACKED, options=ALLOW,
-        decoy=True)
-def backing_is_a_fifo(image, _folder):
-    """Opening it would wait for ever; the decoy is one."""
-    image.backing(b"decoy")
+# Opening it would wait for ever.
+names("backing_is_a_fifo", "is not a regular file", b"decoy", allow=ALLOW)
+case("backing_is_itself", "the chain is a loop", backing=(b"image.qcow2", b"qcow2"),
+     info=True, check=BACKED, options=ALLOW)
 
 
 @defect("is not a regular file", info=True, check=BACKED, options=ALLOW)
@@ -383,12 +316,6 @@ def backing_through_a_symlink(image, folder):
     """Out of the directory that is allowed."""
     (folder / "link").symlink_to("/etc")
     image.backing(b"link/passwd")
-
-
-@defect("the chain is a loop", info=True, check=BACKED, options=ALLOW)
-def backing_is_itself(image, _folder):
-    """A loop of one."""
-    image.backing(b"image.qcow2", b"qcow2")
 
 
 @defect("the chain is a loop", info=True, check=BACKED, options=ALLOW)
@@ -430,38 +357,19 @@ def backing_is_hostile(image, folder):
     image.backing(b"below.qcow2", b"qcow2")
 
 
-@defect("is not opened without --allow-data-file", info=True, check=DATA,
-        decoy=True)
-def data_file_named(image, _folder):
-    """The bytes of the disk would be those of any file."""
-    image.data_file(b"decoy")
-
-
-@defect("is not opened without --allow-data-file", info=True, check=DATA)
-def data_file_passwd(image, _folder):
-    """CVE-2024-32498."""
-    image.data_file(b"/etc/passwd")
-
-
-@defect("begins with a protocol", info=True, check=DATA, options=ALLOW_DATA,
-        decoy=True)
-def data_file_json(image, _folder):
-    """The same by way of QEMU's own words."""
-    image.data_file(b'json:{"driver":"file","filename":"decoy"}')
-
-
-@defect("is not a regular file", info=True, check=DATA, options=ALLOW_DATA,
-        decoy=True)
-def data_file_is_a_fifo(image, _folder):
-    """The decoy is one."""
-    image.data_file(b"decoy")
-
-
-@defect("is not below the allowed directory", info=True, check=DATA,
-        options=ALLOW_DATA)
-def data_file_outside(image, _folder):
-    """Of the directory that is allowed."""
-    image.data_file(b"/etc/passwd")
+# The bytes of the disk would be those of any file: CVE-2024-32498. By QEMU's own
+# words, too.
+case("data_file_named", "is not opened without --allow-data-file", data_file=b"decoy",
+     info=True, check=DATA, decoy=True)
+case("data_file_passwd", "is not opened without --allow-data-file",
+     data_file=b"/etc/passwd", info=True, check=DATA)
+case("data_file_json", "begins with a protocol",
+     data_file=b'json:{"driver":"file","filename":"decoy"}', info=True, check=DATA,
+     options=ALLOW_DATA, decoy=True)
+case("data_file_is_a_fifo", "is not a regular file", data_file=b"decoy", info=True,
+     check=DATA, options=ALLOW_DATA, decoy=True)
+case("data_file_outside", "is not below the allowed directory",
+     data_file=b"/etc/passwd", info=True, check=DATA, options=ALLOW_DATA)
 
 
 @defect("data cluster of guest offset 0x0 at 0x0 with 4096 bytes lies past",
@@ -497,29 +405,24 @@ TOP = 1 << 60
 EXTENDED = {"bits": 14, "extended": True}
 
 
-def l1_entry(name, entry, part, check=("well_formed",)):
-    """The only entry of the L1 table."""
-    def make(image, _folder):
-        image.put("Q", image.fields["l1_table_offset"], entry)
-    make.__name__ = name
-    defect(part, check=check)(make)
+# The only entry of the L1 table.
+for _name, _entry, _part in [
+        ("l1_entry_unaligned", 0x4200 | COPIED, "not a multiple of the cluster"),
+        ("l1_entry_reserved_low", 0x4001 | COPIED, "has reserved bits set"),
+        ("l1_entry_reserved_high", 0x4000 | COPIED | TOP, "has reserved bits set"),
+        ("l1_entry_past_the_end", 1 << 50, "L2 table at 0x4000000000000"),
+        ("l1_entry_at_the_end", 0xa000, "L2 table at 0xa000"),
+        ("l1_entry_without_offset", COPIED, "points at the header")]:
+    case(_name, _part, words=[(0x3000, _entry)])
 
 
-l1_entry("l1_entry_unaligned", 0x4200 | COPIED, "not a multiple of the cluster")
-l1_entry("l1_entry_reserved_low", 0x4001 | COPIED, "has reserved bits set")
-l1_entry("l1_entry_reserved_high", 0x4000 | COPIED | TOP,
-         "has reserved bits set")
-l1_entry("l1_entry_past_the_end", 1 << 50, "L2 table at 0x4000000000000")
-l1_entry("l1_entry_at_the_end", 0xa000, "L2 table at 0xa000")
-l1_entry("l1_entry_without_offset", COPIED, "points at the header")
-
-
-def l2_entry(name, entry, part, check=("well_formed",), **expected):
-    """Of guest cluster 2; expected: of the Builder, and its bitmap."""
-    bitmap = expected.pop("bitmap", 0)
-
+def l2_entry(name, entry, part, check=("well_formed",), bitmap=0, counts=(),
+             **expected):
+    """Of guest cluster 2; expected: of the Builder."""
     def make(image, _folder):
         image.l2(2, entry(image) if callable(entry) else entry, bitmap)
+        for index, count in dict(counts).items():
+            image.counts[index] = count
     make.__name__ = name
     defect(part, info=True, check=check, **expected)(make)
 
@@ -568,91 +471,48 @@ l2_entry("zero_flag_with_subclusters",
          "has reserved bits set", builder=EXTENDED, bitmap=0xffffffff)
 
 
-@defect("two entries of the L1 table have the same L2 table at 0x4000",
-        check=("overlaps", "refcounts"))
-def l2_table_twice(image, _folder):
-    """A small file could describe a giant disk by it."""
-    image.fields.update(size=4 * MI, l1_size=2)
-    image.put("Q", 0x3008, 0x4000 | COPIED)
+# The disk can be read; a write would change two places. qemu-img check finds nothing
+# if bit 63 is right, too.
+l2_entry("data_cluster_twice", 0x6000 | COPIED, "", ("overlaps", "refcounts"))
+l2_entry("data_cluster_twice_and_counted", 0x6000 | COPIED, "", ("overlaps", "copied"),
+         counts={6: 2, 7: 0})
+# Only check reads the reference counts.
+l2_entry("l2_entry_on_a_refcount_block", 0x2000, "",
+         ("overlaps", "refcounts", "copied"))
+# A small file could describe a giant disk by it.
+case("l2_table_twice", "two entries of the L1 table have the same L2 table at 0x4000",
+     {"size": 4 * MI, "l1_size": 2}, words=[(0x3008, 0x4000 | COPIED)],
+     check=("overlaps", "refcounts"))
 
+# The file ends early.
+case("cut_in_the_refcount_table", "L1 table at 0x3000", length=0x1800)
+case("cut_before_the_l1_table", "L1 table at 0x3000 with 8 bytes", length=0x3000)
+case("cut_in_the_l1_table", "L1 table at 0x3000 with 8 bytes", length=0x3004)
+case("cut_in_the_l2_table", "L2 table at 0x4000", length=0x4800)
+case("cut_in_the_data", "guest offset 0x1000 at 0x6000", length=0x6800, info=True)
+case("cut_before_compressed_data", "guest offset 0x4000 at 0x9000", length=0x9000,
+     info=True)
+# It is read by check alone, but judged by all.
+case("cut_in_a_long_refcount_table", "refcount table at 0x1000 with 409600 bytes",
+     {"refcount_table_clusters": 100})
 
-@defect("", info=True, check=("overlaps", "refcounts"))
-def data_cluster_twice(image, _folder):
-    """The disk can be read; a write would change two places."""
-    image.l2(2, 0x6000 | COPIED)
-
-
-@defect("", info=True, check=("overlaps", "copied"))
-def data_cluster_twice_and_counted(image, _folder):
-    """qemu-img check finds nothing if bit 63 is right, too."""
-    image.l2(2, 0x6000 | COPIED)
-    image.counts[6:8] = [2, 0]
-
-
-@defect("", info=True, check=("overlaps", "refcounts", "copied"))
-def l2_entry_on_a_refcount_block(image, _folder):
-    """Only check reads the reference counts."""
-    image.l2(2, 0x2000)
-
-
-def cut(name, length, part, **expected):
-    """The file ends early."""
-    def make(image, _folder):
-        image.length = length
-    make.__name__ = name
-    defect(part, **expected)(make)
-
-
-cut("cut_in_the_refcount_table", 0x1800, "L1 table at 0x3000")
-cut("cut_before_the_l1_table", 0x3000, "L1 table at 0x3000 with 8 bytes")
-cut("cut_in_the_l1_table", 0x3004, "L1 table at 0x3000 with 8 bytes")
-cut("cut_in_the_l2_table", 0x4800, "L2 table at 0x4000")
-cut("cut_in_the_data", 0x6800, "guest offset 0x1000 at 0x6000", info=True,
-    check=("well_formed",))
-cut("cut_before_compressed_data", 0x9000, "guest offset 0x4000 at 0x9000",
-    info=True)
-
-
-@defect("refcount table at 0x1000 with 409600 bytes")
-def cut_in_a_long_refcount_table(image, _folder):
-    """It is read by check alone, but judged by all."""
-    image.fields["refcount_table_clusters"] = 100
-
-
-# Reference counts: the disk can be read, and check says what is wrong.
-def refcount_entry(name, entry, *failed):
-    """The only entry of the refcount table."""
-    def make(image, _folder):
-        image.put("Q", image.fields["refcount_table_offset"], entry)
-    make.__name__ = name
-    defect("", info=True, check=failed)(make)
-
-
-refcount_entry("refcount_block_unaligned", 0x2100, "well_formed",
-               "refcounts", "copied")
-refcount_entry("refcount_block_reserved", 0x2001, "well_formed", "refcounts",
-               "copied")
-refcount_entry("refcount_block_past_the_end", 1 << 62, "well_formed",
-               "refcounts", "copied")
-refcount_entry("refcount_block_negative", (1 << 64) - 0x1000, "well_formed",
-               "refcounts", "copied")
-refcount_entry("refcount_block_absent", 0, "refcounts", "copied")
-refcount_entry("refcount_block_on_the_l1_table", 0x3000, "overlaps",
-               "refcounts", "copied")
-refcount_entry("refcount_block_on_data", 0x5000, "overlaps", "copied")
-
-
-@defect("", info=True, check=("overlaps",))
-def refcount_block_twice(image, _folder):
-    """For two ranges of the file."""
-    image.put("Q", 0x1008, 0x2000)
-    image.counts[2] = 2
-
-
-@defect("", info=True, check=("refcounts", "copied"))
-def count_too_low(image, _folder):
-    """A write would destroy data."""
-    image.counts[5] = 0
+# Reference counts: the disk can be read, and check says what is wrong. First, the
+# only entry of the refcount table.
+for _name, _entry, *_failed in [
+        ("unaligned", 0x2100, "well_formed", "refcounts", "copied"),
+        ("reserved", 0x2001, "well_formed", "refcounts", "copied"),
+        ("past_the_end", 1 << 62, "well_formed", "refcounts", "copied"),
+        ("negative", (1 << 64) - 0x1000, "well_formed", "refcounts", "copied"),
+        ("absent", 0, "refcounts", "copied"),
+        ("on_the_l1_table", 0x3000, "overlaps", "refcounts", "copied"),
+        ("on_data", 0x5000, "overlaps", "copied")]:
+    case(f"refcount_block_{_name}", "", words=[(0x1000, _entry)], info=True,
+         check=tuple(_failed))
+# For two ranges of the file.
+case("refcount_block_twice", "", words=[(0x1008, 0x2000)], counts={2: 2}, info=True,
+     check=("overlaps",))
+# A write would destroy data.
+case("count_too_low", "", counts={5: 0}, info=True, check=("refcounts", "copied"))
 
 
 @defect("", info=True, check=())
@@ -662,56 +522,32 @@ def count_too_high(image, _folder):
     image.allocate(20)
 
 
-# Snapshots.
-@defect("L1 table of snapshot 0 has 4194305 entries", check=("snapshots",))
-def snapshot_l1_past_the_cap(image, _folder):
-    """More than QEMU opens."""
-    image.snapshots(image.snapshot(entries=(32 * MI) // 8 + 1))
-
-
-@defect("L1 table of snapshot 0 at 0x3000 with 8000000 bytes",
-        check=("snapshots",))
-def snapshot_l1_past_the_end(image, _folder):
-    """Past the end of the file."""
-    image.snapshots(image.snapshot(entries=1000000))
-
-
-@defect("L1 table of snapshot 0 offset 0x3008", check=("snapshots",))
-def snapshot_l1_unaligned(image, _folder):
-    """Not at a cluster."""
-    image.snapshots(image.snapshot(l1=0x3008))
-
-
-@defect("L1 table of snapshot 0 offset is 0", check=("snapshots",))
-def snapshot_l1_at_0(image, _folder):
-    """The place of the header."""
-    image.snapshots(image.snapshot(l1=0))
-
-
-@defect("L1 table of the snapshot has 0 entries", info=True,
-        check=("snapshots",), options=("--snapshot", "1"))
-def snapshot_l1_empty(image, _folder):
-    """Its disk has clusters."""
-    image.snapshots(image.snapshot(l1=image.own_l1(), entries=0))
-
-
-@defect("has 1025 bytes of extra data", check=("snapshots",))
-def snapshot_extra_past_the_cap(image, _folder):
-    """One more than QEMU takes."""
-    image.snapshots(image.snapshot(extra=1025))
-
-
-@defect("snapshot table entry 0 has 4294967295 bytes of extra data",
-        check=("snapshots",))
-def snapshot_extra_huge(image, _folder):
-    """More than QEMU takes."""
-    image.snapshots(image.snapshot(extra=0xffffffff))
-
-
-@defect("disk size 9223372036854775808 of snapshot 0", check=("snapshots",))
-def snapshot_disk_huge(image, _folder):
-    """Larger than any file."""
-    image.snapshots(image.snapshot(disk=1 << 63))
+# Snapshots. QEMU opens no larger L1 table, and takes 1024 bytes of extra data.
+for _name, _part, _snapshot in [
+        ("l1_past_the_cap", "L1 table of snapshot 0 has 4194305 entries",
+         {"entries": (32 * MI) // 8 + 1}),
+        ("l1_past_the_end", "L1 table of snapshot 0 at 0x3000 with 8000000 bytes",
+         {"entries": 1000000}),
+        ("l1_unaligned", "L1 table of snapshot 0 offset 0x3008", {"l1": 0x3008}),
+        ("l1_at_0", "L1 table of snapshot 0 offset is 0", {"l1": 0}),
+        ("extra_past_the_cap", "has 1025 bytes of extra data", {"extra": 1025}),
+        ("extra_huge", "snapshot table entry 0 has 4294967295 bytes of extra data",
+         {"extra": HUGE32}),
+        ("disk_huge", "disk size 9223372036854775808 of snapshot 0",
+         {"disk": 1 << 63})]:
+    case(f"snapshot_{_name}", _part, snapshot=_snapshot, check=("snapshots",))
+# Its disk has clusters; its table describes less than its disk.
+case("snapshot_l1_empty", "L1 table of the snapshot has 0 entries",
+     snapshot={"own": True, "entries": 0}, info=True, check=("snapshots",),
+     options=("--snapshot", "1"))
+case("snapshot_with_a_larger_disk", "L1 table of the snapshot has 1 entry",
+     snapshot={"own": True, "disk": 1 << 40}, info=True, check=("snapshots",),
+     options=("--snapshot", "1"))
+case("snapshot_absent", "has no snapshot with the ID or name 'wanted'",
+     snapshot={"own": True}, info=True, check=(), options=("--snapshot", "wanted"))
+# Two states would change as one.
+case("snapshot_with_the_active_l1", "", snapshot={}, counts={3: 2}, info=True,
+     check=("overlaps",))
 
 
 @defect("snapshot table entry 1 at", check=("snapshots",))
@@ -721,13 +557,6 @@ def snapshot_table_passes_the_end(image, _folder):
     image.snapshots(image.snapshot(l1=own, name=b"n" * 4000), count=60)
 
 
-@defect("has no snapshot with the ID or name 'wanted'", info=True, check=(),
-        options=("--snapshot", "wanted"))
-def snapshot_absent(image, _folder):
-    """The user asked for it."""
-    image.snapshots(image.snapshot(l1=image.own_l1()))
-
-
 @defect("has 2 snapshots of the name 'wanted'", info=True, check=(),
         options=("--snapshot", "wanted"))
 def snapshot_ambiguous(image, _folder):
@@ -735,20 +564,6 @@ def snapshot_ambiguous(image, _folder):
     image.snapshots(
         image.snapshot(1, l1=image.own_l1(), name=b"wanted"),
         image.snapshot(2, l1=image.own_l1(), name=b"wanted"))
-
-
-@defect("L1 table of the snapshot has 1 entry", info=True,
-        check=("snapshots",), options=("--snapshot", "1"))
-def snapshot_with_a_larger_disk(image, _folder):
-    """Its table describes less than its disk."""
-    image.snapshots(image.snapshot(l1=image.own_l1(), disk=1 << 40))
-
-
-@defect("", info=True, check=("overlaps",))
-def snapshot_with_the_active_l1(image, _folder):
-    """Two states would change as one."""
-    image.snapshots(image.snapshot())
-    image.counts[3] = 2
 
 
 # Compressed clusters that are none.
