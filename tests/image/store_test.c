@@ -162,7 +162,7 @@ open_store(bool drop)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	assert_int_equal(image_store_open(path, NULL, &how, &store, &err), 0);
 	close(fd);
-	/* holes_test.c has the reads that are not made */
+	/* file_test.c has the reads that are not made */
 	image_file(store)->sparse = false;
 	memset(&now, 0, sizeof(now));
 	now.dontcache = EOPNOTSUPP;
