@@ -2,10 +2,17 @@
 # shellcheck shell=sh disable=SC2154 # dev sets the variables
 # ./dev fuzz. Sourced by dev: stage, must, need, build.
 
-# fuzz_target FILE: build and run tests/PART/NAME_fuzz.c.
+# fuzz_names FILE: the targets of tests/PART/NAME_fuzz.c, each TARGET() of it or NAME.
+fuzz_names() {
+    sed -n 's/^TARGET(\(.*\))$/\1/p' "$1" | grep . || basename "$1" _fuzz.c
+}
+
+# fuzz_target FILE NAME: build and run this target.
 fuzz_target() {
     part=$(basename "$(dirname "$1")")
-    name=$(basename "$1" _fuzz.c)
+    name=$2
+    entry=
+    ! grep -q '^TARGET(' "$1" || entry="-Wl,--defsym=LLVMFuzzerTestOneInput=fuzz_$name"
     corpus=build/fuzz/corpus/$name
     mkdir -p "$corpus"
     with=build/fuzz/src/libhone.a
@@ -86,7 +93,7 @@ fuzz_target() {
     clang -std=c11 -D_GNU_SOURCE -g -O1 -Iinclude "-Isrc/$part" -Icli \
         -Iimage -Iimage/include -Iphp/cache/snapshot $includes \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-        -o "build/fuzz/$name" $source $with
+        -o "build/fuzz/$name" $source $with $entry
     "build/fuzz/$name" -max_total_time="$seconds" -timeout=10 \
         -max_len="$longest" ${keep:+"$keep"} \
         -artifact_prefix="build/fuzz/$name-" "$corpus"
@@ -106,8 +113,10 @@ fuzz_all() {
         -Dc_link_args=-fsanitize=fuzzer-no-link
     failed=0
     for target in tests/*/*_fuzz.c; do
-        stage "fuzz-$(basename "$target" _fuzz.c)" fuzz_target "$target"
-        [ "$stage_status" -eq 0 ] || failed=1
+        for each in $(fuzz_names "$target"); do
+            stage "fuzz-$each" fuzz_target "$target" "$each"
+            [ "$stage_status" -eq 0 ] || failed=1
+        done
     done
     return "$failed"
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Write small images to a directory, for a fuzzer to begin with; or, after
 --streams, compressed clusters as compressed_fuzz.c takes them; or, after
---lists, lists of digests; or, after --profiles, files of AWS as profile_fuzz.c
+--lists, lists of digests; or, after --profiles, files of AWS as texts_fuzz.c
 takes them; or, after --vhd or --vmdk, images of that format; or, after
 --archives, tar archives; or, after --packed, packed files as unpack_fuzz.c
 takes them; or, after --fields, files of header fields; or, after --addresses,
@@ -243,7 +243,7 @@ def write_packed(directory):
 
 
 def write_oci(directory):
-    """Manifests, indexes and challenges, as oci_fuzz.c takes them."""
+    """Manifests, indexes and challenges, as texts_fuzz.c takes them."""
     kind = "application/vnd.oci.image."
     file = {"mediaType": kind + "layer.v1.tar+gzip", "size": 7,
             "digest": "sha256:" + "0" * 64}
