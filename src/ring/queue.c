@@ -45,6 +45,10 @@
 #define QUEUE_SECOND 1000000000
 /* Looks before a thread sleeps: together 1 us or less. */
 #define QUEUE_LOOKS 20
+/* A wait that takes less is brief: 1.5 times as long as the wait of two threads
+ * that answer each other and both sleep, in the virtual machine in which that
+ * took longest (docs/design/ring.md). */
+#define QUEUE_BRIEF_NS 50000
 /* After this time, each CPU has completed a store. */
 #define QUEUE_SETTLED_NS 1000000
 /* Bit of the ring's tail that takes all remaining places. The ring computes
@@ -57,6 +61,7 @@ struct queue_end {
 	uint32_t state;    /* 2 for each, and 1 if one of them is woken */
 	uint32_t sequence; /* the futex; goes up before each wake */
 	int32_t cpu;       /* of the last thread that woke one, plus 1 */
+	uint32_t brief;    /* the last wait was: see queue_spin() */
 };
 
 #define QUEUE_WAITER 2u
@@ -71,7 +76,7 @@ struct hone_queue {
 	uint32_t closed;
 	uint32_t barriers; /* membarrier() is allowed */
 	uint32_t order;    /* counts in place of barriers */
-	char pad_shared[QUEUE_ALIGN - 36];
+	char pad_shared[QUEUE_ALIGN - 44];
 	uint32_t putting; /* the single producer is inside */
 	char pad_producer[QUEUE_ALIGN - 4];
 	struct hone_ring ring; /* the slots follow */
@@ -93,6 +98,15 @@ static inline bool
 queue_rare(bool holds)
 {
 	return __builtin_expect(holds, false);
+}
+
+static int64_t
+queue_now(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * (int64_t)QUEUE_SECOND + now.tv_nsec;
 }
 
 /* Sleeps while the futex has the value. Returns false if the deadline passed.
@@ -170,7 +184,7 @@ queue_wake_one(struct queue_end *end)
 	} while (!__atomic_compare_exchange_n(&end->state, &state,
 		state | QUEUE_WOKEN, false, __ATOMIC_ACQ_REL,
 		__ATOMIC_RELAXED));
-	/* Relaxed: for queue_looks() only. */
+	/* Relaxed: for queue_may_spin() only. */
 	__atomic_store_n(&end->cpu, sched_getcpu() + 1, __ATOMIC_RELAXED);
 	queue_wake(end, 1);
 }
@@ -296,31 +310,74 @@ queue_end_of(const struct queue_call *c)
 	return c->from ? &c->queue->putters : &c->queue->getters;
 }
 
-/* How often a call looks before it sleeps. A thread on the same CPU can do
- * nothing meanwhile. */
-static int
-queue_looks(const struct queue_end *end)
+/* Whether a thread on another CPU may end the wait meanwhile. */
+static bool
+queue_may_spin(const struct queue_end *end)
 {
 	/* Relaxed: an outdated CPU costs looks, or a sleep. */
 	int32_t cpu = __atomic_load_n(&end->cpu, __ATOMIC_RELAXED);
 
-	return cpu != 0 && sched_getcpu() + 1 == cpu ? 1 : QUEUE_LOOKS;
+	return cpu == 0 || sched_getcpu() + 1 != cpu;
 }
 
-/* Looks for some time before it tries. */
+/* Looks for some time, and tries if an element or room is there. A producer may
+ * not have filled its place yet: then it looks again. */
 static size_t
-queue_spin(const struct queue_call *c)
+queue_looks(const struct queue_call *c)
 {
-	int looks = queue_looks(queue_end_of(c));
+	size_t done = 0;
 
-	for (; looks > 0 && !queue_is_ready(c); looks--) {
+	for (int looks = QUEUE_LOOKS; looks > 0; looks--) {
+		if (queue_is_ready(c) && (done = queue_try(c)) > 0)
+			break;
 #if defined(__x86_64__) || defined(__i386__)
 		__builtin_ia32_pause();
 #elif defined(__aarch64__)
 		__asm__ volatile("yield");
 #endif
 	}
-	return queue_try(c);
+	return done;
+}
+
+/*
+ * Looks before the call sleeps; for as long as a brief wait takes if the last
+ * wait at this end was brief. With fewer looks, two threads that answer each
+ * other go on to sleep in turns, once both have slept. Sets *began after the
+ * first looks, which often suffice.
+ */
+static size_t
+queue_spin(const struct queue_call *c, int64_t *began)
+{
+	struct queue_end *end = queue_end_of(c);
+	size_t done;
+	int64_t now;
+
+	if (!queue_may_spin(end))
+		return 0;
+	done = queue_looks(c);
+	if (done > 0)
+		return done;
+	if (*began == 0)
+		*began = queue_now();
+	/* Relaxed, as cpu. */
+	if (!__atomic_load_n(&end->brief, __ATOMIC_RELAXED))
+		return 0;
+	do {
+		done = queue_looks(c);
+	} while (done == 0 && (now = queue_now()) < c->deadline &&
+		 now - *began < QUEUE_BRIEF_NS);
+	return done;
+}
+
+/* After a wait in which the call slept. */
+static void
+queue_note(struct queue_end *end, int64_t began)
+{
+	uint32_t brief = queue_now() - began < QUEUE_BRIEF_NS;
+
+	/* Relaxed, as cpu. Each call reads the line, so it changes rarely. */
+	if (__atomic_load_n(&end->brief, __ATOMIC_RELAXED) != brief)
+		__atomic_store_n(&end->brief, brief, __ATOMIC_RELAXED);
 }
 
 /* Does not wait any more. Returns whether this thread owes a look to the
@@ -365,6 +422,8 @@ static __attribute__((noinline)) ssize_t
 queue_wait(struct hone_queue *q, const struct queue_call *c)
 {
 	bool in_time = c->deadline > HONE_QUEUE_NOW, owes = false;
+	bool slept = false;
+	int64_t began = 0; /* unless queue_spin() took the time */
 	size_t done = 0;
 	int error = 0;
 
@@ -373,9 +432,13 @@ queue_wait(struct hone_queue *q, const struct queue_call *c)
 			error = -ESHUTDOWN;
 		else if (!in_time)
 			error = -ETIMEDOUT;
-		else if ((done = queue_spin(c)) == 0)
+		else if ((done = queue_spin(c, &began)) == 0) {
 			done = queue_park(c, &in_time, &owes);
+			slept = true;
+		}
 	}
+	if (slept && began != 0)
+		queue_note(queue_end_of(c), began);
 	if (owes) {
 		queue_heavy(q);
 		if (queue_is_ready(c))
@@ -477,15 +540,11 @@ hone_queue_count(const struct hone_queue *queue)
 int64_t
 hone_queue_deadline(int64_t ns)
 {
-	struct timespec now;
 	int64_t deadline;
 
 	if (ns <= 0)
 		return HONE_QUEUE_NOW;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	if (__builtin_add_overflow(
-		    now.tv_sec * (int64_t)QUEUE_SECOND + now.tv_nsec, ns,
-		    &deadline))
+	if (__builtin_add_overflow(queue_now(), ns, &deadline))
 		return HONE_QUEUE_FOREVER;
 	return deadline;
 }

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <hone/queue.h>
 #include "support.h"
 
@@ -31,6 +32,11 @@ static struct {
 	/* Of the last sleep. */
 	bool for_ever;
 	int64_t when[2];
+	int cpu; /* 0: the real one */
+	/* Each reading of the clock adds the step; 0: the real clock. */
+	int64_t clock, step;
+	unsigned readings, event_at; /* at this reading, at_reading() */
+	void (*at_reading)(void);
 } kernel;
 
 static int fail_allocation; /* posix_memalign() fails when set */
@@ -102,6 +108,22 @@ static unsigned
 system_calls(void)
 {
 	return kernel.barriers + kernel.waits + kernel.wakes;
+}
+
+STANDS_FOR(int, sched_getcpu, void)
+{
+	return kernel.cpu ? kernel.cpu : __real_sched_getcpu();
+}
+
+STANDS_FOR(int, clock_gettime, clockid_t id, struct timespec *now)
+{
+	if (kernel.step == 0)
+		return __real_clock_gettime(id, now);
+	kernel.clock += kernel.step;
+	if (++kernel.readings == kernel.event_at)
+		kernel.at_reading();
+	*now = (struct timespec){.tv_nsec = kernel.clock};
+	return 0;
 }
 
 /* A new queue, and a kernel that has seen no call. */
@@ -306,6 +328,109 @@ TEST(room_ends_the_wait_of_a_put)
 		assert_int_equal(hone_queue_count(queue), 2);
 		close_kernel();
 	}
+}
+
+/* queue.c asserts the place. */
+static struct hone_ring *
+ring_of(struct hone_queue *q)
+{
+	return (struct hone_ring *)((char *)q + 256);
+}
+
+static void
+put_one(void)
+{
+	assert_int_equal(hone_queue_put(queue, &queue, HONE_QUEUE_NOW), 0);
+}
+
+static int
+put_from_cpu_5(void)
+{
+	int cpu = kernel.cpu;
+
+	kernel.cpu = 5;
+	put_one();
+	kernel.cpu = cpu;
+	return 0;
+}
+
+/* Gets an element, and returns how often the clock was read. */
+static unsigned
+readings_of_get(unsigned event_after)
+{
+	unsigned before = kernel.readings;
+
+	kernel.event_at = event_after > 0 ? before + event_after : 0;
+	assert_int_equal(get(HONE_QUEUE_FOREVER), 0);
+	return kernel.readings - before;
+}
+
+TEST(after_a_brief_wait_a_thread_looks_longer_before_it_sleeps)
+{
+	open_queue(1, 0);
+	kernel.on_wait = put_from_cpu_5;
+	kernel.cpu = 4;
+	kernel.step = 1000;
+	kernel.at_reading = put_one;
+	/* when the wait began, and when it ended: it was brief */
+	assert_int_equal(readings_of_get(0), 2);
+	assert_int_equal(kernel.waits, 1);
+	assert_int_equal(readings_of_get(5), 5);
+	assert_int_equal(kernel.waits, 1);
+	/* in vain: the wait was longer than a brief one */
+	assert_in_range(readings_of_get(0), 6, 60);
+	assert_int_equal(kernel.waits, 2);
+	assert_int_equal(readings_of_get(0), 2);
+	assert_int_equal(kernel.waits, 3);
+	/* not beyond the deadline */
+	kernel.on_wait = time_out;
+	kernel.readings = 0;
+	assert_int_equal(get(kernel.clock + 3000), -ETIMEDOUT);
+	assert_int_equal(kernel.readings, 4);
+	close_kernel();
+}
+
+/* That thread can do nothing until this one sleeps. */
+TEST(no_looks_if_the_last_waker_ran_on_the_same_cpu)
+{
+	open_queue(1, 0);
+	kernel.on_wait = put_from_cpu_5;
+	kernel.cpu = 4;
+	kernel.step = 1000;
+	kernel.at_reading = put_one;
+	assert_int_equal(readings_of_get(0), 2);
+	kernel.cpu = 5;
+	assert_int_equal(readings_of_get(1), 0);
+	assert_int_equal(kernel.waits, 2);
+	/* the thread has moved to another CPU */
+	kernel.cpu = 4;
+	assert_int_equal(readings_of_get(3), 3);
+	assert_int_equal(kernel.waits, 2);
+	close_kernel();
+}
+
+static void
+fill_place(void)
+{
+	ring_of(queue)->tail--;
+	put_one();
+}
+
+/* A barrier of all threads would interrupt the producer. */
+TEST(a_place_that_is_not_filled_yet_ends_no_looks)
+{
+	open_queue(2, 0);
+	kernel.on_wait = put_from_cpu_5;
+	kernel.cpu = 4;
+	kernel.step = 1000;
+	kernel.at_reading = fill_place;
+	assert_int_equal(readings_of_get(0), 2);
+	kernel.barriers = 0;
+	ring_of(queue)->tail++;
+	assert_int_equal(readings_of_get(5), 5);
+	assert_int_equal(kernel.waits, 1);
+	assert_int_equal(kernel.barriers, 0);
+	close_kernel();
 }
 
 static int
