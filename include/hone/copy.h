@@ -30,9 +30,9 @@ enum hone_copy_policy {
 	/** KEEP below hone_copy_threshold(), STREAM from there on */
 	HONE_COPY_AUTO = 0,
 	/** normal stores: the destination stays in the cache, for use soon.
-	 * For hone_memcpy() this is memcpy() of the C library, but for copies
-	 * up to 64 bytes and the sizes at which libhone is known to be faster
-	 * than this C library on this CPU: HONE_CPU_TRAIT_COPY_MIN */
+	 * hone_memcpy() calls memcpy() of the C library, except for copies up
+	 * to 64 bytes and for sizes at which libhone is known to be faster than
+	 * this C library on this CPU: HONE_CPU_TRAIT_COPY_MIN */
 	HONE_COPY_KEEP = 1,
 	/** non-temporal stores past the cache; normal stores below 4 KiB, where
 	 * streaming is slower */
@@ -80,8 +80,8 @@ HONE_API void hone_memset_zero(void *dst, size_t n, int policy);
  * this thread publishes what they wrote, as it publishes any store.
  *
  * The fence also orders earlier stores before later streamed bytes. It does not
- * replace any other fence: on a CPU without out-of-order streaming it only
- * orders the compiler. Since 0.1.
+ * replace any other fence: on a CPU that does not reorder streamed stores, it
+ * is only a barrier of the compiler. Since 0.1.
  */
 HONE_API void hone_copy_fence(void);
 
@@ -112,8 +112,8 @@ HONE_API void hone_copy_set_threshold(size_t bytes);
  * :param src:    aligned to 64 bytes.
  * :param blocks: number of blocks of 64 bytes, 0 to SIZE_MAX / 128.
  *
- * For tables that consist of cache lines, such as scripts in shared memory.
- * Otherwise as hone_memcpy(). Since 0.1.
+ * Use it for tables that consist of cache lines, such as scripts in shared
+ * memory. Otherwise as hone_memcpy(). Since 0.1.
  */
 HONE_INLINE void hone_copy_blocks(void *dst, const void *src, size_t blocks);
 
@@ -124,8 +124,8 @@ HONE_INLINE void hone_copy_blocks(void *dst, const void *src, size_t blocks);
  * :param src: aligned as a pointer.
  * :param n:   number of pointers, at most SIZE_MAX / 2 bytes of them.
  *
- * For the short groups that pools and rings move. Otherwise as hone_memcpy().
- * Since 0.1.
+ * Use it for short groups, such as those that pools and rings move. Otherwise
+ * as hone_memcpy(). Since 0.1.
  */
 HONE_INLINE void hone_copy_pointers(void **dst, void *const *src, size_t n);
 

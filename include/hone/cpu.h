@@ -98,9 +98,9 @@ HONE_API size_t hone_cpu_cache_size(unsigned level);
  * same.
  */
 enum hone_cpu_traits {
-	/** bytes: the smallest copy of over 64 bytes with HONE_COPY_KEEP that
+	/** bytes: the smallest copy above 64 bytes with HONE_COPY_KEEP that
 	 * libhone makes itself, since the C library is slower; the C library
-	 * makes all others. 0 to 65: each of over 64 bytes */
+	 * makes smaller ones. 0 to 65: libhone makes all above 64 bytes */
 	HONE_CPU_TRAIT_COPY_MIN = 0,
 	/** bytes: the largest such copy; 0 to 64, or below the smallest: the C
 	 * library makes all; a value below 4096 counts as 4096; SIZE_MAX: no
@@ -133,9 +133,9 @@ HONE_API size_t hone_cpu_trait(unsigned trait);
  * :param value: any value.
  *
  * Applies to the whole process, from the next call of each function on. Calls
- * that are running in other threads finish with either value. While another
- * thread makes its first call of a part, or its first one after this function
- * or hone_cpu_limit(), the old value may be in use for a moment longer. All
+ * that are running in other threads finish with either value. The old value may
+ * stay in use while another thread makes its first call of a part, or its first
+ * call after this function or hone_cpu_limit(). All
  * values give the same results. To undo a call, set the value that
  * hone_cpu_trait() returned before it. Since 0.1.
  */

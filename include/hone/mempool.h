@@ -11,8 +11,9 @@
  * steals from those of other caches. So no lock is taken, and a preempted
  * thread delays no other. Objects come back in LIFO order, the warmest first.
  *
- * Other caches can get all objects of a cache but the loaded ones, of which
- * there are at most the cache size of the pool. This has consequences:
+ * Other caches can get all objects of a cache except the loaded ones. The
+ * number of loaded objects is at most the cache size of the pool. This has
+ * consequences:
  *
  * - Without concurrent calls, a get of n objects succeeds if the pool has n
  *   objects plus the cache size for each other open cache.
@@ -28,10 +29,10 @@
  * otherwise. Pools and caches must not be NULL. hone/mempool_check.h has
  * statistics and audit; docs/design/mempool.md of the sources has the reasons.
  *
- * Debug builds of the library assert that a cache which is closed is open, and
- * that a magazine which is put belongs to the pool and has a valid count. A
- * pool with HONE_MEMPOOL_DEBUG checks objects in every build. In release builds
- * all other broken contracts are undefined.
+ * Debug builds of the library assert that hone_mempool_cache_close() gets an
+ * open cache, and hone_mempool_put_magazine() a magazine of the pool with a
+ * valid count. A pool with HONE_MEMPOOL_DEBUG checks objects in every build. In
+ * release builds all other broken contracts are undefined.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -220,7 +221,7 @@ HONE_API HONE_DETAIL_RESULT int hone_mempool_create(
  *          -EBUSY if a cache is open, or if an object or a magazine, even an
  *          empty one, is out. The pool remains usable.
  *
- * Objects that are foreign may be out or in the pool, which forgets them.
+ * Foreign objects may be in the pool or out; their memory is the caller's.
  * Memory of the caller can be used for something else afterwards. Since 0.1.
  */
 HONE_API int hone_mempool_destroy(struct hone_mempool *pool);
@@ -252,8 +253,8 @@ HONE_API void hone_mempool_cache_close(struct hone_mempool_cache *cache);
  *
  * :param pool: the pool of the objects.
  * :return: the cache;
- *          NULL if max_caches caches are open, memory or the pthread key that
- *          all pools share is not to be had, or the pool has
+ *          NULL if max_caches caches are open, if there is no memory, if there
+ *          is no pthread key, which all pools share, or if the pool has
  *          HONE_MEMPOOL_SHARED.
  *
  * Each call costs a look-up: keep the pointer during a loop. Code of the
@@ -432,9 +433,9 @@ struct hone_mempool_magazine {
  * out, put others of the pool in, set count, and pass the magazine to another
  * thread. hone_mempool_put_magazine() gives the magazine back, even empty.
  *
- * A magazine that was full when the caller got it, and whose objects are all
- * still out, may be out in any number. Of other magazines, one for each open
- * cache may be out: with more, a put may find no magazine and fault. With
+ * The caller may hold any number of magazines that were full and whose objects
+ * have not been put back. The caller may hold one other magazine for each open
+ * cache: with more, a put may find no magazine and fault. With
  * HONE_MEMPOOL_EXACT, a magazine counts as full from three quarters of the
  * cache size on, or from the cache size less 64 if that is more. Since 0.1.
  */

@@ -10,9 +10,9 @@
  * For each fault the pool calls on_fault of its attributes, or abort() if
  * on_fault is NULL. on_fault runs in the thread that made the call, and must
  * not use the pool. If on_fault returns, an object that must not be put is not
- * put, and a damaged object is handled as if it were intact. Of objects that
- * are foreign, the pool finds those that are put twice, NULL, and one more than
- * the capacity.
+ * put, and a damaged object is handled as if it were intact. In a pool of
+ * foreign objects, it finds an object that is put twice, NULL, and a put into a
+ * full pool.
  *
  * If the library was built with AddressSanitizer, the tool reports each access
  * to an object that is in the pool, and each second put of an object. The
@@ -156,9 +156,8 @@ struct hone_mempool_findings {
  * :param arg:   passed to fn.
  *
  * If all users have put their objects back, the objects that are out are lost.
- * Foreign objects that are out are counted, as what the pool has room for, and
- * not reported.
- * Since 0.1.
+ * For foreign objects, out is the room that is left in the pool, and fn is not
+ * called for objects that are out. Since 0.1.
  */
 HONE_API void hone_mempool_audit(struct hone_mempool *pool,
 	struct hone_mempool_findings *findings,

@@ -15,7 +15,7 @@
  * **Deadlines** are absolute times in nanoseconds of CLOCK_MONOTONIC, so that
  * several calls can share one. HONE_QUEUE_NOW, and any time in the past: the
  * call does not wait. HONE_QUEUE_FOREVER: the call waits until it can return.
- * Elements and room that are there are taken even after the deadline.
+ * Elements and room that exist are taken even after the deadline.
  *
  * **No wake is lost**, and an element wakes one thread, not all that wait. A
  * signal does not end a wait.
@@ -28,7 +28,7 @@
  * it. Before a thread sleeps, and when a queue for a single producer is closed,
  * membarrier() interrupts the CPUs that run other threads of the process, for
  * about 1 us. If the kernel refused it to hone_queue_create(), each put and
- * each get makes an atomic instruction more.
+ * each get executes one more atomic instruction.
  */
 #include <stddef.h>
 #include <stdint.h>

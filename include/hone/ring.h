@@ -11,14 +11,13 @@
  * same order, and elements of one call are adjacent.
  *
  * **No call waits for another thread.** There is no lock. A loop repeats only
- * if another call succeeded meanwhile, after a pause of some microseconds at
- * most, in which the other thread has the ring for itself.
+ * if another call succeeded meanwhile. It pauses before it repeats, for some
+ * microseconds at most, so that the other thread can continue.
  *
  * **Full and empty are exact.** -ENOBUFS and -ENOENT were true at one instant
  * during the call, whatever other threads do and wherever they are preempted.
- * An enqueue in progress counts from the moment at which it has its places. So
- * if only one thread is inside a call, it gets the same result as from a plain
- * list.
+ * An enqueue in progress counts as soon as it has reserved its places. So if
+ * only one thread is inside a call, the result is that of a plain list.
  *
  * **A preempted consumer delays no other thread.** A dequeue takes effect in
  * one step.

@@ -66,9 +66,10 @@
  *
  * A stream belongs to one thread at a time. Streams must not be NULL.
  *
- * Debug builds of the library assert the size of hone_stream_open_memory(),
- * that a source has read(), and the delimiter and max of a line that the buffer
- * does not have. Debug builds of the caller assert the n of hone_stream_take().
+ * Debug builds of the library assert the size of hone_stream_open_memory() and
+ * that a source has read(). If a line does not end in the buffer, they also
+ * assert its delimiter and max. Debug builds of the caller assert the n of
+ * hone_stream_take().
  * In release builds these and all other broken contracts are undefined.
  *
  * docs/design/stream.md of the sources has the reasons for this design.
@@ -93,7 +94,8 @@ struct hone_stream;
 struct hone_stream_ops {
 	/** reads up to n bytes into buf, n being 1 to 0x7ffff000: returns the
 	 * number of bytes, 1 to n; 0 at the end; or a negative errno. May leave
-	 * in any way: what the call has taken before is lost, no other byte */
+	 * in any way: only bytes that the interrupted call had taken are lost
+	 */
 	ptrdiff_t (*read)(void *source, void *buf, size_t n);
 	/** as lseek(): returns the new position or a negative errno. NULL: the
 	 * source cannot seek */
@@ -138,7 +140,8 @@ struct hone_stream_attr {
 
 /**
  * Set attributes to their defaults: a buffer of 64 KiB, bypassed from 32 KiB
- * on, fast mode, a descriptor that stays open and that calls may wait for.
+ * on, and fast mode. The stream does not close its descriptor, and calls may
+ * wait for data.
  *
  * :param attr: set by this call.
  *
