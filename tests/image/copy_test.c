@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* image_copy() of disks that are made up, into a sink that records its calls.
  */
-#include "fake_source.h"
+#include "fakes.h"
 #include "support.h"
 
 #define CHUNK ((uint64_t)1 << 20)

@@ -2,7 +2,7 @@
 /* image_digest() of disks that are made up. */
 #include <stdatomic.h>
 #include "blocks/blocks.h"
-#include "fake_source.h"
+#include "fakes.h"
 #include "hash/hash.h"
 #include "support.h"
 

@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <sys/sysmacros.h>
-#include "fake_store.h"
+#include "fakes.h"
 #include "fake_memory.h"
 #include "store/file.h"
 #include "support.h"

@@ -3,9 +3,8 @@
  * Images in a store of a fixed size, such as a device or an export of a server:
  * what the store had before never shows.
  */
-#include "fake_source.h"
+#include "fakes.h"
 #include "support.h"
-#include "fake_store.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * KIB)

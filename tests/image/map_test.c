@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* image_map() of disks that are made up. */
-#include "fake_source.h"
+#include "fakes.h"
 #include "pipeline/pieces.h"
 #include "support.h"
 

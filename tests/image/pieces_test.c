@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The pieces of a chunk. */
-#include "fake_source.h"
+#include "fakes.h"
 #include "pipeline/pieces.h"
 #include "format/slices.h"
 #include "source_support.h"

@@ -4,7 +4,7 @@
 #include "memory.h"
 #include "pipeline/pipeline.h"
 #include "store/store.h"
-#include "fake_source.h"
+#include "fakes.h"
 #include "support.h"
 
 #define CHUNK ((uint64_t)4096)

@@ -5,7 +5,7 @@
  */
 #include <endian.h>
 #include "format/qcow2/sink.h"
-#include "fake_store.h"
+#include "fakes.h"
 #include "support.h"
 
 /* ---- images by random calls ---- */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the qcow2 sink promises that its files do not show. */
 #include <malloc.h>
-#include "fake_store.h"
+#include "fakes.h"
 #include "format/qcow2/sink.h"
 #include "codec/join.h"
-#include "fake_source.h"
 #include "format/packed/packed.h"
 #include "support.h"
 

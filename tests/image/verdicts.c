@@ -1,7 +1,334 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include "verdicts.h"
 #include "hash/hash.h"
 #include "support.h"
-#include "verdicts.h"
+
+/*
+ * A web server in a thread, on 127.0.0.1. It has one file at a time, and
+ * answers one request on each connection, one connection after the other.
+ */
+
+enum tiny_answer { TINY_RANGES, TINY_WHOLE, TINY_CHUNKED };
+
+#define REQUEST 8192
+
+static int listening = -1;
+static pthread_t thread;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	const char *bytes;
+	size_t length;
+	enum tiny_answer answer;
+} served;
+
+/* Returns false if the client has left. */
+static bool
+send_all(int fd, const char *bytes, size_t length)
+{
+	while (length) {
+		ssize_t n = send(fd, bytes, length, MSG_NOSIGNAL);
+		if (n <= 0)
+			return false;
+		bytes += n;
+		length -= (size_t)n;
+	}
+	return true;
+}
+
+/* Read up to the empty line. Returns false if the client has left. */
+static bool
+read_request(int fd, char *text)
+{
+	size_t length = 0;
+
+	text[0] = '\0';
+	while (!strstr(text, "\r\n\r\n")) {
+		ssize_t n = recv(fd, text + length, REQUEST - 1 - length, 0);
+		if (n <= 0)
+			return false;
+		length += (size_t)n;
+		text[length] = '\0';
+	}
+	return true;
+}
+
+/* The range that was asked for, within the file. */
+static void
+send_range(int fd, const char *request)
+{
+	static const char field[] = "\r\nRange: bytes=";
+	const char *range = strstr(request, field);
+	unsigned long first = 0, last = ULONG_MAX;
+	char head[256];
+
+	if (range) {
+		char *end;
+		first = strtoul(range + strlen(field), &end, 10);
+		last = strtoul(end + 1, NULL, 10);
+	}
+	if (last >= served.length && served.length)
+		last = served.length - 1;
+	if (first > last || served.length == 0) {
+		snprintf(head, sizeof(head),
+			"HTTP/1.1 416 Range Not Satisfiable\r\n"
+			"Connection: close\r\nContent-Length: 0\r\n"
+			"Content-Range: bytes */%zu\r\n\r\n",
+			served.length);
+		send_all(fd, head, strlen(head));
+		return;
+	}
+	snprintf(head, sizeof(head),
+		"HTTP/1.1 206 Partial Content\r\nETag: \"one\"\r\n"
+		"Connection: close\r\nContent-Length: %lu\r\n"
+		"Content-Range: bytes %lu-%lu/%zu\r\n\r\n",
+		last - first + 1, first, last, served.length);
+	if (send_all(fd, head, strlen(head)))
+		send_all(fd, served.bytes + first, last - first + 1);
+}
+
+static void
+send_whole(int fd)
+{
+	bool chunked = served.answer == TINY_CHUNKED;
+	char head[256];
+
+	if (chunked)
+		snprintf(head, sizeof(head),
+			"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+			"Transfer-Encoding: chunked\r\n\r\n%zx\r\n",
+			served.length);
+	else
+		snprintf(head, sizeof(head),
+			"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+			"Content-Length: %zu\r\n\r\n",
+			served.length);
+	if (send_all(fd, head, strlen(head)) &&
+		send_all(fd, served.bytes, served.length) && chunked)
+		send_all(fd, "\r\n0\r\n\r\n", 7);
+}
+
+/* Closes what the client has read, so that no reset cuts the answer. */
+static void
+hang_up(int fd)
+{
+	char rest[512];
+
+	shutdown(fd, SHUT_WR);
+	while (recv(fd, rest, sizeof(rest), 0) > 0)
+		continue;
+	close(fd);
+}
+
+static void *
+serve(void *opaque)
+{
+	char request[REQUEST];
+
+	(void)opaque;
+	for (;;) {
+		int fd = accept(listening, NULL, NULL);
+		if (fd < 0)
+			return NULL;
+		if (read_request(fd, request)) {
+			pthread_mutex_lock(&lock);
+			if (served.answer == TINY_RANGES)
+				send_range(fd, request);
+			else
+				send_whole(fd);
+			pthread_mutex_unlock(&lock);
+		}
+		hang_up(fd);
+	}
+}
+
+static void
+tiny_server_begin(void)
+{
+	struct sockaddr_in here = {.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(listening >= 0);
+	assert_int_equal(
+		bind(listening, (struct sockaddr *)&here, sizeof(here)), 0);
+	assert_int_equal(listen(listening, 64), 0);
+	assert_int_equal(pthread_create(&thread, NULL, serve, NULL), 0);
+}
+
+static void
+tiny_server_end(void)
+{
+	/* accept() fails then. */
+	shutdown(listening, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(listening);
+}
+
+static unsigned
+tiny_server_port(void)
+{
+	struct sockaddr_in here = {.sin_port = 0};
+	socklen_t length = sizeof(here);
+
+	assert_int_equal(
+		getsockname(listening, (struct sockaddr *)&here, &length), 0);
+	return ntohs(here.sin_port);
+}
+
+/* From now on this is the file. The bytes stay the caller's. */
+static void
+tiny_server_serve(const void *bytes, size_t length, enum tiny_answer answer)
+{
+	pthread_mutex_lock(&lock);
+	served.bytes = bytes;
+	served.length = length;
+	served.answer = answer;
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- the ways ---- */
+
+static char folder[] = "/tmp/hone-ways-XXXXXX";
+static char image_address[256];
+
+/* What is written into the pipe. */
+static struct {
+	pthread_t thread;
+	int fd;
+	const char *bytes;
+	size_t length;
+} writer;
+
+const char *
+way_name(enum way way)
+{
+	static const char *const names[WAYS] = {"a file", "a pipe",
+		"a server with ranges", "a server without ranges",
+		"a server without a length"};
+
+	return names[way];
+}
+
+bool
+way_is_served(enum way way)
+{
+	return way >= WAY_RANGES;
+}
+
+void
+ways_begin(void)
+{
+	/* A reader may leave before the end. */
+	signal(SIGPIPE, SIG_IGN);
+	/* No setting of the user. */
+	setenv("no_proxy", "*", 1);
+	assert_non_null(mkdtemp(folder));
+	tiny_server_begin();
+}
+
+void
+ways_end(void)
+{
+	tiny_server_end();
+	assert_int_equal(rmdir(folder), 0);
+}
+
+static void
+write_file(const char *bytes, size_t length)
+{
+	FILE *file = fopen(image_address, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, length, file), length);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void *
+write_pipe(void *opaque)
+{
+	size_t done = 0;
+
+	(void)opaque;
+	while (done < writer.length) {
+		ssize_t n = write(
+			writer.fd, writer.bytes + done, writer.length - done);
+		/* The reader has left. */
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	close(writer.fd);
+	return NULL;
+}
+
+static void
+begin_pipe(const char *bytes, size_t length)
+{
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+	close(ends[0]);
+	writer.fd = ends[1];
+	writer.bytes = bytes;
+	writer.length = length;
+	assert_int_equal(
+		pthread_create(&writer.thread, NULL, write_pipe, NULL), 0);
+}
+
+static void
+end_pipe(void)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	/* Closes the pipe: the writer ends if it has not. */
+	assert_int_equal(dup2(null, STDIN_FILENO), STDIN_FILENO);
+	close(null);
+	pthread_join(writer.thread, NULL);
+}
+
+const char *
+way_begin(enum way way, const char *name, const void *bytes, size_t length)
+{
+	switch (way) {
+	case WAY_FILE:
+		snprintf(image_address, sizeof(image_address), "%s/%s", folder,
+			name);
+		write_file(bytes, length);
+		break;
+	case WAY_PIPE:
+		snprintf(image_address, sizeof(image_address), "-");
+		begin_pipe(bytes, length);
+		break;
+	default:
+		snprintf(image_address, sizeof(image_address),
+			"http://127.0.0.1:%u/%s", tiny_server_port(), name);
+		tiny_server_serve(bytes, length,
+			way == WAY_RANGES  ? TINY_RANGES
+			: way == WAY_WHOLE ? TINY_WHOLE
+					   : TINY_CHUNKED);
+		break;
+	}
+	return image_address;
+}
+
+void
+way_end(enum way way)
+{
+	if (way == WAY_FILE)
+		assert_int_equal(unlink(image_address), 0);
+	else if (way == WAY_PIPE)
+		end_pipe();
+	else
+		/* Waits until the server has left the bytes, which a client
+		 * that refused them may not have read. */
+		tiny_server_serve("", 0, TINY_WHOLE);
+}
 
 /* A larger disk is read, but its zeros are not hashed. */
 #define LARGEST ((uint64_t)64 << 20)

@@ -15,7 +15,7 @@
 #include "fake_memory.h"
 #include "small_image.h"
 #include "support.h"
-#include "fake_store.h"
+#include "fakes.h"
 #include "verdicts.h"
 
 /* ---- sound images in memory ---- */

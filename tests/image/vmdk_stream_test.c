@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* VMDK images to a pipe and from one, by several threads. */
-#include "fake_source.h"
+#include "fakes.h"
 #include "format/vmdk/vmdk.h"
 #include "fake_memory.h"
 #include "blocks/blocks.h"
 #include "support.h"
-#include "fake_store.h"
 
 #define MIB (UINT64_C(1) << 20)
 
