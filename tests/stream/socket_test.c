@@ -1,6 +1,156 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams over sockets: which calls are made, and what each state gives. */
-#include "socket_wrap.h"
+#include <time.h>
+#include <hone/stream.h>
+#include "socket_support.h"
+
+/*
+ * Stands between a stream and the calls that it makes: the linker redirects
+ * them to this file. They are counted, may fail, and may use a simulated clock,
+ * so that no test depends on real time.
+ */
+
+#define MS INT64_C(1000000)
+#define STEPS 64
+
+/* What happens in one wait on the simulated clock. */
+struct step {
+	/* how long it takes */
+	int64_t ns;
+	/* bytes that the peer sends during the wait */
+	size_t sends;
+	/* what it returns: 1, 0 or a negative errno */
+	int returns;
+};
+
+static struct calls {
+	/* count */
+	bool armed;
+	int recvs, polls, clocks, others;
+	/* recv number fails_at, from 1, fails with error */
+	int fails_at, error;
+	/* most bytes that one recv returns; 0: any */
+	size_t cap;
+	/* waits use the simulated clock */
+	bool fake;
+	int64_t now;
+	struct step steps[STEPS];
+	int peer;
+	/* the timeout of each wait; -1: for ever */
+	int64_t asked[STEPS];
+} calls;
+
+STANDS_FOR(ssize_t, recv, int fd, void *buf, size_t n, int flags)
+{
+	if (!calls.armed)
+		return __real_recv(fd, buf, n, flags);
+	/* a call that can wait would be wrong whatever it returns */
+	if (!(flags & MSG_DONTWAIT))
+		abort();
+	if (++calls.recvs == calls.fails_at) {
+		errno = calls.error;
+		return -1;
+	}
+	if (calls.cap && n > calls.cap)
+		n = calls.cap;
+	return __real_recv(fd, buf, n, flags);
+}
+
+STANDS_FOR(ssize_t, read, int fd, void *buf, size_t n)
+{
+	calls.others += calls.armed;
+	return __real_read(fd, buf, n);
+}
+
+STANDS_FOR(int, poll, struct pollfd *fds, nfds_t n, int timeout)
+{
+	calls.others += calls.armed;
+	return __real_poll(fds, n, timeout);
+}
+
+static int
+fake_wait(const struct timespec *timeout)
+{
+	struct step step;
+
+	if (calls.polls > STEPS)
+		abort();
+	step = calls.steps[calls.polls - 1];
+	calls.asked[calls.polls - 1] =
+		timeout ? timeout->tv_sec * 1000 * MS + timeout->tv_nsec : -1;
+	calls.now += step.ns;
+	if (step.sends > 0 &&
+		send(calls.peer, "................", step.sends, 0) < 0)
+		abort();
+	if (step.returns >= 0)
+		return step.returns;
+	errno = -step.returns;
+	return -1;
+}
+
+STANDS_FOR(int, ppoll, struct pollfd *fds, nfds_t n,
+	const struct timespec *timeout, const sigset_t *mask)
+{
+	if (!calls.armed)
+		return __real_ppoll(fds, n, timeout, mask);
+	calls.polls++;
+	if (n != 1 || !(fds->events & POLLIN) || mask)
+		abort();
+	return calls.fake ? fake_wait(timeout)
+			  : __real_ppoll(fds, n, timeout, mask);
+}
+
+STANDS_FOR(int, clock_gettime, clockid_t clock, struct timespec *now)
+{
+	if (!calls.armed)
+		return __real_clock_gettime(clock, now);
+	calls.clocks++;
+	if (clock != CLOCK_MONOTONIC)
+		abort();
+	if (!calls.fake)
+		return __real_clock_gettime(clock, now);
+	now->tv_sec = (time_t)(calls.now / (1000 * MS));
+	now->tv_nsec = (long)(calls.now % (1000 * MS));
+	return 0;
+}
+
+/* Start to count. */
+static inline void
+count(void)
+{
+	calls = (struct calls){.armed = true};
+}
+
+/* Counted on the simulated clock, which stands at 100 s. */
+static inline void
+count_on_our_clock(int peer)
+{
+	count();
+	calls.fake = true;
+	calls.now = 100000 * MS;
+	calls.peer = peer;
+}
+
+static inline void
+assert_calls(int recvs, int polls)
+{
+	calls.armed = false;
+	assert_int_equal(calls.recvs, recvs);
+	assert_int_equal(calls.polls, polls);
+	assert_int_equal(calls.others, 0);
+}
+
+static inline struct hone_stream *
+open_stream(int fd, unsigned flags)
+{
+	struct hone_stream_attr attr;
+	struct hone_stream *stream = NULL;
+
+	hone_stream_attr_init(&attr);
+	attr.flags = flags;
+	assert_int_equal(hone_stream_open_fd(&stream, fd, &attr), 0);
+	return stream;
+}
 
 #define REQUEST 8192
 
@@ -323,6 +473,270 @@ TEST(an_error_is_told_and_costs_no_byte)
 		for (size_t i = 0; i < N_ASKS; i++)
 			for (int at = 1; at <= 4; at++)
 				one_error(i, at, errors[e]);
+}
+
+/*
+ * How long a stream waits for a socket. The clock is simulated, but for one
+ * test, so that the length of each wait is exact to the nanosecond.
+ */
+
+#define NOW (100000 * MS)
+
+/* A stream over a Unix socket whose peer is fds[1]; counting has begun. */
+static struct hone_stream *
+begin(int fds[2], const struct step *steps, size_t n_steps)
+{
+	struct hone_stream *s;
+
+	connect_sockets(UNIX, fds);
+	s = open_stream(fds[0], 0);
+	count_on_our_clock(fds[1]);
+	memcpy(calls.steps, steps, n_steps * sizeof(*steps));
+	return s;
+}
+
+static void
+end(struct hone_stream *s, const int fds[2])
+{
+	assert_int_equal(hone_stream_close(s), 0);
+	close_sockets(fds);
+}
+
+static void
+assert_asked(const int64_t *ns, int n)
+{
+	assert_int_equal(calls.polls, n);
+	for (int i = 0; i < n; i++)
+		assert_int_equal(calls.asked[i], ns[i]);
+}
+
+TEST(bytes_that_trickle_do_not_put_the_deadline_off)
+{
+	static const struct step steps[] = {{30 * MS, 1, 1}, {30 * MS, 2, 1},
+		{30 * MS, 1, 1}, {10 * MS, 0, 0}, {0, 0, 0}, {0, 0, 0}};
+	static const int64_t asked[] = {100 * MS, 70 * MS, 40 * MS, 10 * MS, 0};
+	struct hone_stream *s;
+	char buf[100];
+	int fds[2];
+
+	s = begin(fds, steps, 6);
+	hone_stream_set_deadline(s, NOW + 100 * MS);
+	assert_int_equal(hone_stream_read(s, buf, sizeof(buf)), 4);
+	/* the deadline is still over, so the next call reports it again */
+	assert_int_equal(hone_stream_read(s, buf, sizeof(buf)), -ETIMEDOUT);
+	assert_false(hone_stream_eof(s));
+	assert_calls(4 + 3 + 1, 5);
+	assert_asked(asked, 5);
+	end(s, fds);
+}
+
+TEST(signals_do_not_put_the_deadline_off)
+{
+	static const struct step steps[] = {{40 * MS, 0, -EINTR},
+		{40 * MS, 0, -EINTR}, {40 * MS, 0, -EINTR}, {0, 0, 0}};
+	static const int64_t asked[] = {100 * MS, 60 * MS, 20 * MS, 0};
+	struct hone_stream *s;
+	char buf[100];
+	int fds[2];
+
+	s = begin(fds, steps, 4);
+	hone_stream_set_deadline(s, NOW + 100 * MS);
+	assert_int_equal(
+		hone_stream_read_some(s, buf, sizeof(buf)), -ETIMEDOUT);
+	assert_calls(4, 4);
+	assert_asked(asked, 4);
+	end(s, fds);
+}
+
+/* O_NONBLOCK belongs to all that share the descriptor: the stream's attributes
+ * decide. */
+TEST(a_socket_that_does_not_block_is_waited_for)
+{
+	static const struct step steps[] = {{MS, 7, 1}};
+	static const int64_t asked[] = {-1};
+	struct hone_stream *s;
+	char buf[100];
+	int fds[2];
+
+	s = begin(fds, steps, 1);
+	assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 7);
+	assert_calls(2, 1);
+	assert_asked(asked, 1);
+	end(s, fds);
+}
+
+/* Another reader may have taken it. */
+TEST(what_is_gone_when_it_is_read_is_waited_for_again)
+{
+	static const struct step steps[] = {
+		{1 * MS, 0, 1}, {2 * MS, 0, 1}, {3 * MS, 16, 1}};
+	static const int64_t asked[] = {50 * MS, 49 * MS, 47 * MS};
+	struct hone_stream *s;
+	char buf[100];
+	int fds[2];
+
+	s = begin(fds, steps, 3);
+	hone_stream_set_deadline(s, NOW + 50 * MS);
+	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 16);
+	assert_calls(4, 3);
+	assert_asked(asked, 3);
+	end(s, fds);
+}
+
+TEST(without_a_deadline_it_waits_and_asks_no_clock)
+{
+	static const struct step steps[] = {
+		{MS, 0, -EINTR}, {MS, 0, -EINTR}, {MS, 7, 1}};
+	static const int64_t asked[] = {-1, -1, -1};
+	struct hone_stream *s;
+	char buf[100];
+	int fds[2];
+
+	s = begin(fds, steps, 3);
+	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 7);
+	assert_calls(4, 3);
+	assert_int_equal(calls.clocks, 0);
+	assert_asked(asked, 3);
+	end(s, fds);
+}
+
+TEST(a_deadline_may_be_anywhere_in_time)
+{
+	static const int64_t deadlines[] = {INT64_MIN, -1, 0, NOW - 1, NOW,
+		NOW + 1, NOW + 1000 * MS, INT64_MAX - 1};
+	static const int64_t asked[] = {
+		0, 0, 0, 0, 0, 1, 1000 * MS, INT64_MAX - 1 - NOW};
+
+	for (int i = 0; i < 8; i++) {
+		static const struct step steps[] = {{0, 0, 0}};
+		struct hone_stream *s;
+		char buf[100];
+		int fds[2];
+
+		s = begin(fds, steps, 1);
+		hone_stream_set_deadline(s, deadlines[i]);
+		assert_int_equal(
+			hone_stream_read_some(s, buf, sizeof(buf)), -ETIMEDOUT);
+		assert_calls(1, 1);
+		assert_asked(&asked[i], 1);
+		/* the available bytes are read without a look at the clock */
+		send_exactly(fds[1], "late", 4);
+		count();
+		assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 4);
+		assert_calls(1, 0);
+		assert_int_equal(calls.clocks, 0);
+		end(s, fds);
+	}
+}
+
+TEST(a_line_that_was_late_goes_on_with_the_next_deadline)
+{
+	static const struct step steps[] = {{5 * MS, 3, 1}, {5 * MS, 0, 0},
+		{5 * MS, 0, 0}, {5 * MS, 4, 1}, {0, 0, 0}};
+	struct hone_stream *s;
+	const char *line;
+	int fds[2];
+
+	s = begin(fds, steps, 5);
+	hone_stream_set_deadline(s, NOW + 10 * MS);
+	assert_int_equal(
+		hone_stream_read_line(s, &line, '\n', 100), -ETIMEDOUT);
+	hone_stream_set_deadline(s, NOW + 15 * MS);
+	assert_int_equal(
+		hone_stream_read_line(s, &line, '\n', 100), -ETIMEDOUT);
+	assert_int_equal(hone_stream_tell(s), 0);
+	hone_stream_set_deadline(s, NOW + 20 * MS);
+	assert_int_equal(
+		hone_stream_read_line(s, &line, '\n', 100), -ETIMEDOUT);
+	send_exactly(fds[1], "end\n", 4);
+	assert_int_equal(hone_stream_read_line(s, &line, '\n', 100), 11);
+	assert_memory_equal(line, ".......end\n", 11);
+	end(s, fds);
+}
+
+TEST(what_poll_says_is_told)
+{
+	static const struct step steps[] = {{MS, 0, -ENOMEM}, {MS, 5, 1}};
+	struct hone_stream *s;
+	char buf[100];
+	int fds[2];
+
+	s = begin(fds, steps, 2);
+	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), -ENOMEM);
+	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 5);
+	assert_calls(3, 2);
+	end(s, fds);
+}
+
+/* It never waits, so no deadline can pass. */
+TEST(without_waiting_there_is_no_deadline)
+{
+	struct hone_stream *s;
+	char buf[100];
+	int fds[2];
+
+	connect_sockets(UNIX, fds);
+	s = open_stream(fds[0], HONE_STREAM_NONBLOCK);
+	hone_stream_set_deadline(s, 0);
+	count();
+	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), -EAGAIN);
+	assert_calls(1, 0);
+	end(s, fds);
+}
+
+static int64_t
+clock_ns(void)
+{
+	struct timespec now;
+
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+	return now.tv_sec * 1000 * MS + now.tv_nsec;
+}
+
+static void
+on_signal(int signal_number)
+{
+	(void)signal_number;
+}
+
+static void *
+nag(void *arg)
+{
+	const struct timespec pause = {.tv_nsec = 1 * MS};
+
+	for (int i = 0; i < 30; i++) {
+		nanosleep(&pause, NULL);
+		pthread_kill(*(pthread_t *)arg, SIGUSR1);
+	}
+	return NULL;
+}
+
+/* With the kernel's clock, while signals arrive. */
+TEST(time_passes_before_it_is_late)
+{
+	struct sigaction action = {.sa_handler = on_signal}, old;
+	pthread_t self = pthread_self(), thread;
+	int64_t deadline;
+	char buf[100];
+
+	assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
+	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
+		struct hone_stream *s;
+		int fds[2];
+
+		connect_sockets(kind, fds);
+		s = open_stream(fds[0], 0);
+		assert_int_equal(pthread_create(&thread, NULL, nag, &self), 0);
+		deadline = clock_ns() + 20 * MS;
+		hone_stream_set_deadline(s, deadline);
+		assert_int_equal(
+			hone_stream_read(s, buf, sizeof(buf)), -ETIMEDOUT);
+		assert_true(clock_ns() >= deadline);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		end(s, fds);
+	}
+	assert_int_equal(sigaction(SIGUSR1, &old, NULL), 0);
 }
 
 int
