@@ -217,8 +217,7 @@ def sources_of(part):
             names.append(f"{part}/{name}.c")
             if family != "any":
                 CONDITIONS[names[-1]] = FAMILIES[family]
-    found = re.findall(r"'(\w+\.c)'", read(SRC / part / "meson.build"))
-    names += [f"{part}/{name}" for name in found]
+    names += re.findall(rf"'({part}/\w+\.c)'", read(SRC / "meson.build"))
     names += [name for name in CONDITIONS
               if name.startswith(f"{part}/") and name not in names]
     return names
