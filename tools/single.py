@@ -20,7 +20,6 @@ FAMILIES = {name: f"HONE_IF_{name}(1) + 0" for name in ("x86_64", "aarch64")}
 # Files that are not always compiled.
 CONDITIONS = {
     "cpu/x86_64.c": FAMILIES["x86_64"], "cpu/aarch64.c": FAMILIES["aarch64"],
-    "cpu/any.c": " && ".join(f"!({each})" for each in FAMILIES.values()),
     "cpu/no_cpuid.c": f"!({FAMILIES['x86_64']})",
     "stream/uring.c": "defined(HONE_WITH_URING)",
     "stream/uring_slot.c": "defined(HONE_WITH_URING)",

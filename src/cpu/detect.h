@@ -6,9 +6,8 @@
  * parses CPUID, and has the rows of the CPUs that were measured. sysfs.c reads
  * the sizes of the caches.
  *
- * Functions of each CPU family: x86_64.c, aarch64.c, and any.c for
- * all other families. x86_64.c defines all three. The others define the first;
- * the rest is in no_cpuid.c.
+ * Functions of each CPU family: x86_64.c defines all three, aarch64.c the
+ * first. no_cpuid.c defines what is left.
  */
 #include <stddef.h>
 #include <stdint.h>

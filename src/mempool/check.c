@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counting and finding objects. */
 #include <string.h>
-#include "mempool/spill.h"
+#include "mempool/mempool.h"
 #include "mempool/exact.h"
 
 /* Relaxed, as all reads of other threads' data here: they order nothing. */

@@ -8,7 +8,7 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include "mempool/spill.h"
+#include "mempool/mempool.h"
 #include "mempool/exact.h"
 
 /*

@@ -209,7 +209,7 @@ count_magazines(
  * Room for all magazines in each deque; but with more than 64 caches, all
  * deques together have room for so many times as many as there are, or for so
  * many for each cache. A magazine for which a deque has no room spills
- * (spill.h): the next thread takes it as fast, but all threads change the same
+ * (spill.c): the next thread takes it as fast, but all threads change the same
  * word.
  */
 static void

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "mempool/spill.h"
+#include "mempool/mempool.h"
 #include "mempool/exact.h"
 
 void

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The stacks of magazines for which deques have no room: see spill.h. */
-#include "mempool/spill.h"
+/* The stacks of magazines for which deques have no room: see mempool.h. */
+#include "mempool/mempool.h"
 
 /* The number of a magazine plus 1, or 0. */
 static size_t

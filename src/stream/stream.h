@@ -5,10 +5,11 @@
  * The state of a stream, the sources, and the functions that files share. The
  * inline paths are in include/hone/detail/stream.h. What they do not do:
  *
- *   stream.c      create, close and configure
- *   read.c        read and peek; line.c: lines; seek.c: positions
- *   buffer.c      reads of the source, and the place of the bytes
- *   source_*.c    a kind of source each
+ *   stream.c      create, close and configure; memory and operations of the
+ *                 caller as sources
+ *   line.c        lines; seek.c: positions
+ *   buffer.c      read and peek; reads of the source, and the place of the
+ * bytes source_*.c    another kind of source each
  *
  * Whole files, without a stream:
  *
@@ -27,7 +28,7 @@
 #define HONE_STREAM_ERRNO_MAX 4095
 
 /*
- * A kind of source; each is defined in its source_*.c. The functions get the
+ * A kind of source; each is defined in one file. The functions get the
  * stream and use its struct hone_reader; they do not change pos and end.
  */
 struct hone_source {
@@ -37,7 +38,7 @@ struct hone_source {
 	 */
 	ptrdiff_t (*read)(struct hone_stream *s, void *buf, size_t n);
 	/* Returns the new position or a negative errno. NULL: cannot seek. For
-	 * memory all three are NULL: see source_memory.c. */
+	 * memory all three are NULL: see stream.c. */
 	int64_t (*seek)(struct hone_stream *s, int64_t offset, int whence);
 	/* Returns 0 or a negative errno. NULL: no call. */
 	int (*close)(struct hone_stream *s);

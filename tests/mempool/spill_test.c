@@ -6,7 +6,7 @@
  */
 #include "deque.h"
 #include "mmap_wrap.h"
-#include "spill.h"
+#include "mempool.h"
 #include "support.h"
 
 #define CAPACITY 1000

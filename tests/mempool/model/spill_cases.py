@@ -54,7 +54,7 @@ PLANTED = [(name, {**PAIR, **change}, promise) for name, change, promise in [
 
 # The functions of each file that the model has.
 MODELLED = {
-    "src/mempool/spill.h": ["take_spilled"],
+    "src/mempool/mempool.h": ["take_spilled"],
     "src/mempool/spill.c": ["top_of", "changed", "magazine", "below", "put_on",
                             "spill", "pop_spilled"],
 }
