@@ -12,8 +12,8 @@
  *   map.c        and info.c, compare.c, check.c, digest.c, cpu.c: the commands
  *                that only read
  *   digests.c    lists of algorithms, and digests as text
- *   progress.c   the progress; bar.c draws it; signals.c: SIGUSR1 and cleanup
- *   message.c    lines on stderr; json.c, sizes.c, text.c: parts of the output
+ *   progress.c   the progress, and its bar; signals.c: SIGUSR1 and cleanup
+ *   message.c    lines on stderr; json.c, text.c: parts of the output
  *   completion/  hone help --completion
  */
 #include <stdbool.h>
@@ -131,7 +131,7 @@ struct hint_row {
 	const char *hint;
 };
 
-/* options/rows.c */
+/* options/parse.c */
 extern const struct command_row cli_commands[COMMAND_COUNT];
 extern const struct group_row cli_groups[GROUP_COUNT];
 extern const struct option_row cli_options[OPTION_COUNT];
@@ -264,7 +264,6 @@ size_t cli_print_plain(FILE *to, const unsigned char *s);
  */
 void cli_print_name(FILE *to, const char *name);
 
-/* sizes.c */
 /*
  * Parse "64k", "1G", "2MiB" or "512". Returns false if text is not a size below
  * 2^64.
@@ -429,7 +428,6 @@ int progress_percent(const struct progress *progress);
 /* Returns the seconds that are left, or UINT64_MAX if they are not known. */
 uint64_t progress_left(const struct progress *progress);
 
-/* bar.c */
 /* Draw the bar on the terminal. */
 void bar_draw(struct progress *progress);
 /* Set the line that SIGUSR1 prints. */

@@ -22,7 +22,7 @@ fuzz_target() {
     source=$1
     includes=
     case $part/$name in
-    cli/size) with=cli/sizes.c ;;
+    cli/size) with=cli/text.c ;;
     cache/snapshot) with=php/cache/snapshot/parse.c ;;
     cache/cold)
         source="$source tests/cache/value_text.c"

@@ -7,7 +7,7 @@
 #include <endian.h>
 #include <stdint.h>
 #include <string.h>
-#include "output/acl.h"
+#include "output/output.h"
 
 #define HEADER 4
 #define ENTRY 8

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "output/acl.h"
 #include "output/output.h"
 
 static const char *const inside[] = {"blobs", "blobs/sha256"};

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-#include "output/acl.h"
 #include "output/output.h"
 
 #define ACL "system.posix_acl_access"

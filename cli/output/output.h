@@ -5,7 +5,10 @@
  * Declarations for the files of this folder. Each function returns 0, or -1
  * with a message in output->text.
  */
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include "cli.h"
 
 /* musl has statx(), but not these values of the kernel. */
@@ -74,5 +77,21 @@ void output_remove_folder(const struct output *output, const char *name);
 
 /* output.c: fsync(), again after a signal. */
 int output_sync(int fd);
+
+/*
+ * Permissions of a file whose copy may get another owner or group. The new
+ * group must not get the permissions of the old group. A user without access by
+ * the bits of the old owner or group must not get access by other bits.
+ */
+
+/* acl: the value of the attribute system.posix_acl_access, changed in place. */
+void acl_restrict(
+	unsigned char *acl, size_t size, bool keeps_owner, bool keeps_group);
+
+/* Returns the permissions that each entry but the owner's gives, 0 to 7. */
+unsigned acl_least(const unsigned char *acl, size_t size);
+
+/* The nine permission bits of a file without an ACL. */
+mode_t mode_restrict(mode_t mode, bool keeps_owner, bool keeps_group);
 
 #endif
