@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "archive/archive.h"
 #include "format/formats.h"
-#include "format/verdict.h"
+#include "format/format.h"
 #include "store/address.h"
 #include "blocks/blocks.h"
 #include "unpack/unpack.h"

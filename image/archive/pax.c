@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
-#include "archive/pax.h"
+#include "archive/tar.h"
 
 /* 24 MiB of memory. A file system has extents of 4 KiB and more. */
 #define MAX_PIECES ((size_t)1 << 20)

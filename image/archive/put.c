@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "archive/put.h"
+#include "archive/tar.h"
 
 void
 tar_put_number(unsigned char *to, uint64_t n)

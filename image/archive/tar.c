@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <hone/zero.h>
-#include "archive/pax.h"
+#include "archive/tar.h"
 
 /* Layers of containers and archives of images have fewer members. */
 #define MAX_MEMBERS ((uint64_t)1 << 20)

@@ -67,4 +67,102 @@ void tar_free(struct tar_member *member);
 /* Returns what a type is, for messages: "a symbolic link". */
 const char *tar_type_text(char type);
 
+/* Headers of new tar archives, in the old GNU format: "GNU tar: an archiver
+ * tool", appendix "Basic Tar Format". Nothing has a time. */
+
+/* Bytes of a number of the format. */
+#define TAR_NUMBER 12
+
+struct tar_entry {
+	/* at most 100 bytes */
+	const char *name;
+	/* TAR_REGULAR, '5' for a directory, 'S' for a sparse file */
+	char type;
+	unsigned mode;
+	/* user and group */
+	unsigned owner;
+	uint64_t size;
+};
+
+/* Set what the entry has in a block that is zero there, and its checksum. */
+void tar_put(unsigned char *block, const struct tar_entry *entry);
+/* Set the checksum again, after other fields were set. */
+void tar_put_sum(unsigned char *block);
+/* Octal, or binary with a mark where that is too short. */
+void tar_put_number(unsigned char *to, uint64_t n);
+
+/* Returns the bytes of padding behind a member. */
+static inline uint64_t
+tar_padding(uint64_t size)
+{
+	return -size % TAR_BLOCK;
+}
+
+/* Extended headers of PAX and long names of GNU tar, which precede a header. */
+
+/* The map of a sparse member, in each of its five forms. */
+struct tar_map {
+	struct tar_piece *list;
+	size_t count;
+	size_t room;
+};
+
+/* Reasons to refuse a header that does not prove that the archive is damaged.
+ */
+extern const char tar_no_memory[];
+extern const char tar_many_pieces[];
+extern const char tar_other_key[];
+extern const char tar_of_star[];
+
+/* Why a map is refused: text for the message; NULL: it is not. */
+const char *tar_map_add(struct tar_map *map, uint64_t offset, uint64_t length);
+
+/*
+ * Set the places of the pieces, which begin at `from`. Returns as tar_map_add()
+ * does, for a map of other than `stored` bytes or past size, too.
+ */
+const char *tar_map_finish(
+	struct tar_map *map, uint64_t size, uint64_t from, uint64_t stored);
+
+/* Fields of a member that its header does not have. */
+struct tar_extra {
+	/* NULL: as in the header */
+	char *path;
+	/* of a sparse file; its header has another name */
+	char *sparse_name;
+	bool has_size;
+	uint64_t size;
+	/* any key GNU.sparse was there */
+	bool sparse;
+	bool has_real_size;
+	uint64_t real_size;
+	/* of GNU.sparse; 0.0 and 0.1 have their maps here */
+	uint64_t major;
+	uint64_t minor;
+	bool has_count;
+	uint64_t count;
+	bool has_offset;
+	uint64_t offset;
+	struct tar_map map;
+	/* which of the two came */
+	bool pax;
+	bool long_name;
+};
+
+void tar_extra_free(struct tar_extra *extra);
+
+/*
+ * Parse the records of an extended header. global: the records are those of all
+ * members that follow. Returns NULL, or why the header is refused.
+ */
+const char *tar_pax_parse(
+	struct tar_extra *extra, char *text, size_t length, bool global);
+
+/* Set a name that is not set yet: not empty, without NUL. Returns NULL, or why
+ * the header is refused. */
+const char *tar_set_name(char **name, const char *value, size_t length);
+
+/* Parse decimal digits, all of the text. */
+bool tar_decimal(const char *text, size_t length, uint64_t *value);
+
 #endif

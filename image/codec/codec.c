@@ -8,6 +8,10 @@
 #include "codec/encoder.h"
 #include "store/store.h"
 
+#ifdef IMAGE_NO_ISAL
+const struct image_encoder *const image_encoder_igzip = NULL;
+#endif
+
 static const struct image_encoder *
 encoder_of(const struct image_codec *codec)
 {

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "archive/put.h"
+#include "archive/tar.h"
 #include "codec/join.h"
 #include "format/bytes.h"
 #include "format/source.h"

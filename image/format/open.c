@@ -7,7 +7,7 @@
 #include "archive/archive.h"
 #include "format/formats.h"
 #include "format/packed/packed.h"
-#include "format/verdict.h"
+#include "format/format.h"
 #include "store/address.h"
 #include "blocks/blocks.h"
 #include "store/stream.h"

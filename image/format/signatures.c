@@ -8,7 +8,7 @@
 #include <string.h>
 #include "format/bytes.h"
 #include "format/formats.h"
-#include "format/verdict.h"
+#include "format/format.h"
 #include "store/ends.h"
 
 static const struct signature {

@@ -5,10 +5,10 @@
  * Digests of bytes, by the library that the build has. Any thread may use a
  * hash, one thread at a time.
  *
- *   algorithms.c  the rows of algorithms.def
- *   evp.c         digests by OpenSSL; no_evp.c: a build without OpenSSL
- *   expect.c      the digest of an image in a list of --expect-file
- *   sums.c        lists such as SHA256SUMS; line.c: a line of one
+ *   evp.c      digests by OpenSSL; no_evp.c: a build without OpenSSL
+ *   expect.c   the digest of an image in a list of --expect-file
+ *   sums.c     lists such as SHA256SUMS; line.c: a line of one; the rows of
+ *              algorithms.def
  */
 #include "error.h"
 

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 #include <hone/zero.h>
-#include "format/verdict.h"
+#include "format/format.h"
 #include "pipeline/pieces.h"
 
 bool

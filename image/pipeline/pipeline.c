@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 #include "pipeline/pieces.h"
 #include "pipeline/state.h"
 #include "thread.h"
@@ -152,6 +153,38 @@ meet_end(struct pipeline *p, const struct image_chunk *chunk)
 	p->offset = p->size;
 }
 
+/* Returns the time from which run->rate allows another read. */
+static uint64_t
+due_ns(const struct pipeline *p)
+{
+	double seconds = (double)p->read / (double)p->run->rate;
+	return p->began_ns + (uint64_t)(seconds * 1e9);
+}
+
+/* Returns whether run->rate forbids to read more now. */
+static bool
+must_wait(struct pipeline *p)
+{
+	return p->run->rate && image_now_ns() < due_ns(p);
+}
+
+/* Wait for a change, or until run->rate allows another read. */
+static void
+wait_for_change(struct pipeline *p)
+{
+	bool limited = p->run->rate && p->offset < p->size;
+
+	if (limited && must_wait(p)) {
+		uint64_t due = due_ns(p);
+		struct timespec until = {
+			(time_t)(due / 1000000000), (long)(due % 1000000000)};
+		pthread_cond_timedwait(&p->changed, &p->lock, &until);
+	} else if (!limited || p->under_way) {
+		pthread_cond_wait(&p->changed, &p->lock);
+	}
+	/* Otherwise the time has just come: the caller tries again. */
+}
+
 /* The work stage. Returns true if the disk ends in the chunk or before it. */
 static bool
 work(struct pipeline *p, struct image_scratch *scratch, struct task *task)
@@ -171,7 +204,7 @@ work(struct pipeline *p, struct image_scratch *scratch, struct task *task)
 static bool
 do_work(struct pipeline *p, struct image_scratch *scratch)
 {
-	if (p->offset == p->size || pipeline_must_wait(p))
+	if (p->offset == p->size || must_wait(p))
 		return false;
 	struct task *task = hone_mempool_get(p->cache);
 	if (!task)
@@ -206,7 +239,7 @@ pipeline_loop(void *pipeline)
 			continue;
 		if (p->offset == p->size && p->under_way == 0)
 			break;
-		pipeline_wait(p);
+		wait_for_change(p);
 	}
 	pthread_cond_broadcast(&p->changed);
 	pthread_mutex_unlock(&p->lock);
@@ -224,6 +257,26 @@ requests(const struct image_plan *plan)
 		if (plan->stores[i] && plan->stores[i]->requests > most)
 			most = plan->stores[i]->requests;
 	return most;
+}
+
+/*
+ * Call work(p) in `wanted` threads, including the caller's, or in fewer if the
+ * system refuses more. Returns the number of threads.
+ */
+static unsigned
+run_threads(struct pipeline *p, unsigned wanted, void *(*work)(void *))
+{
+	pthread_t threads[IMAGE_MAX_THREADS];
+	unsigned more = 0;
+
+	p->began_ns = image_now_ns();
+	while (more + 1 < wanted &&
+		image_thread_create(&threads[more], work, p) == 0)
+		more++;
+	work(p);
+	for (unsigned i = 0; i < more; i++)
+		pthread_join(threads[i], NULL);
+	return more + 1;
 }
 
 int
@@ -251,7 +304,7 @@ image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
 	int rc = pipeline_create(&p, &wanted);
 	if (rc < 0)
 		return image_no_memory(err);
-	*threads = pipeline_threads(&p, wanted, pipeline_loop);
+	*threads = run_threads(&p, wanted, pipeline_loop);
 	pipeline_destroy(&p);
 	return p.rc;
 }

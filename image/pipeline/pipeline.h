@@ -28,7 +28,7 @@
  *   patch.c      a disk with other bytes in a few ranges; gpt.c: a GPT that
  *                moves
  *   pieces.c     the extents of a chunk: listed, read, searched for zeros
- *   pipeline.c   image_pipeline_run(); resources.c: its memory; threads.c
+ *   pipeline.c   image_pipeline_run(), its threads; resources.c: its memory
  */
 #include "codec/codec.h"
 #include "error.h"

@@ -57,16 +57,4 @@ struct pipeline {
 int pipeline_create(struct pipeline *p, unsigned *threads);
 void pipeline_destroy(struct pipeline *p);
 
-/* threads.c */
-/*
- * Call work(p) in `wanted` threads, including the caller's, or in fewer if the
- * system refuses more. Returns the number of threads.
- */
-unsigned pipeline_threads(
-	struct pipeline *p, unsigned wanted, void *(*work)(void *));
-/* Returns whether run->rate forbids to read more now. */
-bool pipeline_must_wait(struct pipeline *p);
-/* Wait for a change, or until run->rate allows another read. */
-void pipeline_wait(struct pipeline *p);
-
 #endif

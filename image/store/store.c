@@ -3,6 +3,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include "store/store.h"
 
 int
@@ -136,4 +139,26 @@ image_store_close(struct image_store *store)
 {
 	if (store)
 		store->ops->close(store);
+}
+
+/* The lines about the requests to servers. */
+
+void
+image_trace(const struct image_trace *trace, const char *format, ...)
+{
+	char *text = NULL, *shown = NULL;
+	va_list args;
+
+	if (!trace)
+		return;
+	va_start(args, format);
+	/* Without memory, the line is left out. */
+	if (vasprintf(&text, format, args) >= 0) {
+		shown = image_hide_secrets(text);
+		free(text);
+	}
+	va_end(args);
+	if (shown)
+		trace->line(trace->opaque, shown);
+	free(shown);
 }

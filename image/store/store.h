@@ -18,9 +18,8 @@
  *	stream.c	bytes that come once; ../blocks/: they as a store
  *	pipe.c		stdout as a store; ends.c: the ends of what passed
  *	http/, nbd/	servers
- *	trace.c		lines about the requests to servers
  *	oci/		registries of containers, by http/
- *	store.c		what all of them share
+ *	store.c		what all of them share; lines about requests to servers
  *	../host/	questions to the system: in use, locks, sizes
  */
 #include "error.h"

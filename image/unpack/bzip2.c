@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "unpack/decoder.h"
-#include "unpack/magic.h"
 
 struct bzip2 {
 	bz_stream stream;

@@ -6,6 +6,9 @@
  * checksum: the word of gzip for what xz and bzip2 call a stream, and zstd a
  * frame.
  */
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
 #include "unpack/unpack.h"
 
 /* Bytes of a member that begin() gets, if the file has as many. */
@@ -106,5 +109,23 @@ int image_xz_size(struct image_store *store, uint64_t memory, uint64_t *size,
 	extern const struct image_decoder image_decoder_##name;
 #include "unpack/packings.def"
 #undef IMAGE_PACKING_ROW
+
+/* The magics of packings whose library this build may lack. */
+
+static inline bool
+image_begins_xz(const unsigned char *head, size_t length)
+{
+	return length >= 6 && memcmp(head,
+				      "\xfd"
+				      "7zXZ\0",
+				      6) == 0;
+}
+
+static inline bool
+image_begins_bzip2(const unsigned char *head, size_t length)
+{
+	return length >= 4 && memcmp(head, "BZh", 3) == 0 && head[3] >= '1' &&
+	       head[3] <= '9';
+}
 
 #endif

@@ -25,6 +25,14 @@ static const struct packing {
 
 #define FIRST ((int)IMAGE_PACKING_GZIP)
 
+/* Without the library, the first bytes alone are known, for messages. */
+#ifdef IMAGE_NO_LZMA
+const struct image_decoder image_decoder_xz = {.begins = image_begins_xz};
+#endif
+#ifdef IMAGE_NO_BZ2
+const struct image_decoder image_decoder_bzip2 = {.begins = image_begins_bzip2};
+#endif
+
 bool
 image_name_ends_with(const char *name, size_t length, const char *suffix)
 {

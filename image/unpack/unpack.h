@@ -4,10 +4,9 @@
 /*
  * Packed files: their detection, and a stream of the bytes that are in them.
  *
- *   open.c     is a file packed, and how? magic.h has the first bytes
+ *   open.c     is a file packed, and how?
  *   unpack.c   one member after the other, by a decoder of decoder.h: gzip.c,
- *              xz.c, zstd.c, bzip2.c; no_xz.c and no_bzip2.c stand for those
- *              whose library is absent
+ *              xz.c, zstd.c, bzip2.c
  *   members.c  several members at once, by threads
  *   xz_size.c  how many bytes an xz file has
  */

@@ -20,7 +20,6 @@
 #include <string.h>
 #include <hone/zero.h>
 #include "unpack/decoder.h"
-#include "unpack/magic.h"
 
 /* The longest block that is compared: `xz -9` packs 192 MiB of zeros to 28 KiB.
  */

@@ -2,7 +2,7 @@
 /* image_check() of a small qcow2 image, sound and damaged in one place. */
 #include "fake_memory.h"
 #include "format/qcow2/check.h"
-#include "format/verdict.h"
+#include "format/format.h"
 #include "small_image.h"
 #include "support.h"
 

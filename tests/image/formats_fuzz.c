@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <hone/zero.h>
-#include "format/verdict.h"
+#include "format/format.h"
 #include "format/vhd/vhd.h"
 #include "fake_memory.h"
 #include "blocks/blocks.h"

@@ -10,7 +10,7 @@
  *   zstd.c    a frame for each part, and a table of the frames
  *   layout.c  the file is the layer of an OCI layout
  */
-#include "archive/put.h"
+#include "archive/tar.h"
 #include "codec/join.h"
 #include "format/format.h"
 #include "hash/hash.h"

@@ -10,7 +10,7 @@
  * the file.
  */
 #include "format/qcow2/source.h"
-#include "format/verdict.h"
+#include "format/format.h"
 
 /* image_format.check */
 int qcow2_check(struct image_store *store, struct image_verdict *verdict,

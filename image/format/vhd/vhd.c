@@ -13,7 +13,7 @@
 #include <hone/zero.h>
 #include "format/formats.h"
 #include "format/source.h"
-#include "format/verdict.h"
+#include "format/format.h"
 #include "format/vhd/vhd.h"
 
 /* An entry of the table without a block. */

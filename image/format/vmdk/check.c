@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include "format/verdict.h"
+#include "format/format.h"
 #include "format/vmdk/vmdk.h"
 
 /*
