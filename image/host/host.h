@@ -5,8 +5,7 @@
  * Questions to the system about a file or a block device, in the order in which
  * they are asked before a device is written:
  *
- *	device.c	opens a target that exists already, or refuses it; how many
- *			bytes does it have
+ *	device.c	opens a target that exists already, or refuses it; sizes
  *	in_use.c	what else uses the device: /proc and /sys
  *	loop.c		is another name of the same disk in use
  *	lock.c		has another process opened the image: QEMU's locks
