@@ -260,20 +260,20 @@ requests(const struct image_plan *plan)
 }
 
 /*
- * Call work(p) in `wanted` threads, including the caller's, or in fewer if the
+ * Call loop(p) in `wanted` threads, including the caller's, or in fewer if the
  * system refuses more. Returns the number of threads.
  */
 static unsigned
-run_threads(struct pipeline *p, unsigned wanted, void *(*work)(void *))
+run_threads(struct pipeline *p, unsigned wanted, void *(*loop)(void *))
 {
 	pthread_t threads[IMAGE_MAX_THREADS];
 	unsigned more = 0;
 
 	p->began_ns = image_now_ns();
 	while (more + 1 < wanted &&
-		image_thread_create(&threads[more], work, p) == 0)
+		image_thread_create(&threads[more], loop, p) == 0)
 		more++;
-	work(p);
+	loop(p);
 	for (unsigned i = 0; i < more; i++)
 		pthread_join(threads[i], NULL);
 	return more + 1;
