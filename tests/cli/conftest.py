@@ -22,8 +22,7 @@ def pytest_terminal_summary(terminalreporter):
     """Say how many faults were tried."""
     tried = [value for report in terminalreporter.stats.get("passed", [])
              for key, value in report.user_properties if key == "faults"]
-    terminalreporter.write_line(
-        f"{sum(tried)} faults tried in {len(tried)} sweeps")
+    terminalreporter.write_line(f"{sum(tried)} faults tried in {len(tried)} sweeps")
 
 
 @pytest.fixture(scope="session")

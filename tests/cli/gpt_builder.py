@@ -41,8 +41,7 @@ class Gpt:
         if fields["array_crc"] is None:
             fields["array_crc"] = zlib.crc32(self.array)
         wrong, fields["crc"] = fields["crc"], 0
-        raw = bytearray(b"EFI PART" +
-                        HEADER.pack(*(fields[name] for name in FIELDS)))
+        raw = bytearray(b"EFI PART" + HEADER.pack(*(fields[name] for name in FIELDS)))
         crc = zlib.crc32(raw.ljust(4096, b"\0")[:min(fields["size"], 4096)])
         struct.pack_into("<I", raw, 16, crc if wrong is None else wrong)
         return bytes(raw)

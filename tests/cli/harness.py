@@ -110,8 +110,7 @@ class Hone:
         assert done.returncode == 2, done
         assert not done.stdout, done
         text = done.stderr.decode("utf-8", "surrogateescape")
-        match = re.fullmatch(r"(hone: [^\n]+)\n(?:Try '[^\n]+--help'\.\n)?",
-                             text)
+        match = re.fullmatch(r"(hone: [^\n]+)\n(?:Try '[^\n]+--help'\.\n)?", text)
         assert match, done
         return match.group(1)
 
@@ -125,8 +124,7 @@ class Hone:
 
 def take_peak(done):
     """The figure of PEAK, which is taken off stderr."""
-    done.stderr, kib = re.fullmatch(rb"(.*\n|)(\d+)\n", done.stderr,
-                                    re.DOTALL).groups()
+    done.stderr, kib = re.fullmatch(rb"(.*\n|)(\d+)\n", done.stderr, re.DOTALL).groups()
     return int(kib)
 
 
@@ -140,8 +138,7 @@ def error_line(stderr):
 def stamp(path):
     """What must not change in a source."""
     stat = os.stat(path)
-    return (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino,
-            stat.st_mode)
+    return (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_mode)
 
 
 def snapshot(directory):

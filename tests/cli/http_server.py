@@ -19,8 +19,7 @@ class Request:
         self.method = handler.command
         self.path = handler.path
         self.headers = handler.headers
-        self.body = handler.rfile.read(
-            int(self.headers.get("Content-Length", 0)))
+        self.body = handler.rfile.read(int(self.headers.get("Content-Length", 0)))
         match = HTTP.fullmatch(self.headers.get("Range", ""))
         self.range = tuple(map(int, match.groups())) if match else None
 
@@ -99,8 +98,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def whole(self, _, length=True, **fields):
         """The answer of a server that has no ranges."""
         content = self.server.content
-        self.head(200, {"ETag": '"one"', **fields},
-                  len(content) if length else None)
+        self.head(200, {"ETag": '"one"', **fields}, len(content) if length else None)
         if not length:
             self.close_connection = True
         self.send(content)
@@ -143,8 +141,7 @@ def turns(*answers):
 
 def places(answers):
     """{path: its answer}; other paths have the right answer."""
-    return lambda handler, request: answers.get(request.path, good())(
-        handler, request)
+    return lambda handler, request: answers.get(request.path, good())(handler, request)
 
 
 def good(**changes):
@@ -154,8 +151,7 @@ def good(**changes):
 
 def step_of(method):
     """Called with the arguments of a method, makes a step."""
-    return lambda *words, **more: lambda handler, _: method(
-        handler, *words, **more)
+    return lambda *words, **more: lambda handler, _: method(handler, *words, **more)
 
 
 status, head, send, write, chunk = map(step_of, (
@@ -187,8 +183,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     def url(self, path="/disk.img", user=""):
         """The address of a file."""
-        return (f"{self.scheme}://{user}127.0.0.1:"
-                f"{self.server_address[1]}{path}")
+        return (f"{self.scheme}://{user}127.0.0.1:" f"{self.server_address[1]}{path}")
 
     __str__ = url
 

@@ -213,8 +213,7 @@ def mixed(path):
 @maker
 def alternating(path):
     """Data and zeros by turns of 4 KiB, all written."""
-    path.write_bytes(b"".join(
-        noise(4096, i) + bytes(4096) for i in range(256)))
+    path.write_bytes(b"".join(noise(4096, i) + bytes(4096) for i in range(256)))
 
 
 @maker

@@ -29,8 +29,7 @@ class Group:
         self.path.mkdir()
         try:
             self.write(self.limit, limit)
-            for name, value in (("memory.swap.max", 0),
-                                ("memory.swappiness", 0)):
+            for name, value in (("memory.swap.max", 0), ("memory.swappiness", 0)):
                 if (self.path / name).exists():
                     self.write(name, value)
         except OSError:
@@ -60,8 +59,7 @@ def limited(limit):
     try:
         group.make(limit)
     except OSError as reason:
-        pytest.skip(f"no cgroup with a limit of memory can be made here: "
-                    f"{reason}")
+        pytest.skip(f"no cgroup with a limit of memory can be made here: " f"{reason}")
     try:
         yield group
     finally:

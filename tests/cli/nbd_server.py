@@ -135,8 +135,7 @@ class Connection:
             pass
 
     def reply(self, option, kind, data=b""):
-        self.send(struct.pack(">QIII", REPLY_MAGIC, option, kind, len(data)),
-                  data)
+        self.send(struct.pack(">QIII", REPLY_MAGIC, option, kind, len(data)), data)
 
     def option(self):
         """Returns False when the handshake is over."""
@@ -182,8 +181,7 @@ class Connection:
     def request(self):
         """Returns False when the client is done."""
         server = self.server
-        magic, _, kind, cookie, offset, length = struct.unpack(
-            ">IHHQQI", self.take(28))
+        magic, _, kind, cookie, offset, length = struct.unpack(">IHHQQI", self.take(28))
         assert magic == REQUEST
         data = self.take(length) if kind == WRITE else b""
         if kind == DISCONNECT:

@@ -43,8 +43,7 @@ def libzstd():
 
 def unzstd(stored, length):
     """One zstd frame, with bytes after it."""
-    size = libzstd().ZSTD_findFrameCompressedSize(
-        stored, ctypes.c_size_t(len(stored)))
+    size = libzstd().ZSTD_findFrameCompressedSize(stored, ctypes.c_size_t(len(stored)))
     assert size <= len(stored), "not a zstd frame"
     out = ctypes.create_string_buffer(length)
     made = libzstd().ZSTD_decompress(out, ctypes.c_size_t(length), stored,
@@ -107,8 +106,7 @@ class Qcow2:
             f"{what} at {at:#x} is not aligned")
         assert at + length <= self.file_size or (
             alone and at < self.file_size), f"{what} at {at:#x} is past the end"
-        for cluster in range(at // self.cluster,
-                             (at + length - 1) // self.cluster + 1):
+        for cluster in range(at // self.cluster, (at + length - 1) // self.cluster + 1):
             owner = self.used.setdefault(cluster, (what, alone))
             assert owner == (what, alone) or not (alone or owner[1]), (
                 f"{what} shares cluster {cluster} with {owner[0]}")
@@ -200,12 +198,10 @@ class Qcow2:
     def check(self):
         """Header, reference counts and extent of the file are right."""
         self.check_header()
-        self.claim(self.table_at, self.table_clusters * self.cluster,
-                   "refcount table")
+        self.claim(self.table_at, self.table_clusters * self.cluster, "refcount table")
         per_block = self.cluster * 8 >> self.refcount_order
         counts = {}
-        blocks = self.words(self.table_at,
-                            self.table_clusters * self.cluster // 8)
+        blocks = self.words(self.table_at, self.table_clusters * self.cluster // 8)
         for i, block in enumerate(blocks):
             if not block:
                 continue
@@ -235,8 +231,7 @@ class Qcow2:
     def assert_holds(self, source):
         """The guest sees the bytes of `source`, then zeros."""
         with open(source, "rb", buffering=0) as file:
-            for guest in self.guests_of(source) | set(self.where) | set(
-                    self.packed):
+            for guest in self.guests_of(source) | set(self.where) | set(self.packed):
                 assert self.read(guest) == extents.padded(
                     file, guest * self.cluster, self.cluster), (
                         f"guest cluster {guest} differs")

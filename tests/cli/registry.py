@@ -60,8 +60,7 @@ class Registry:
         """Store bytes. Returns their descriptor."""
         digest = "sha256:" + hashlib.sha256(content).hexdigest()
         self.files["blobs", digest] = content
-        return {"mediaType": kind, "digest": digest, "size": len(content),
-                **more}
+        return {"mediaType": kind, "digest": digest, "size": len(content), **more}
 
     def layer(self, files, packing="", kind=TAR + "{}"):
         """Store a layer of files."""

@@ -27,8 +27,7 @@ READERS = ["convert", "map", "info", "compare", "check", "digest"]
 
 def tar(folder, target, *options, names):
     """GNU tar."""
-    subprocess.run(["tar", "-C", folder, *options, "-cf", target, *names],
-                   check=True)
+    subprocess.run(["tar", "-C", folder, *options, "-cf", target, *names], check=True)
 
 
 def python_tar(form):
@@ -51,8 +50,7 @@ def bsdtar(*options):
 
 def gnu_tar(*options):
     """GNU tar with options."""
-    return lambda folder, target, names: tar(folder, target, *options,
-                                             names=names)
+    return lambda folder, target, names: tar(folder, target, *options, names=names)
 
 
 MAKERS = {
@@ -132,8 +130,7 @@ def test_holes_of_a_sparse_member_are_known(hone, folder, work, maker):
     for source in (archive, packed):
         kinds = {}
         for extent in hone.json("map", "--json", source):
-            kinds[extent["kind"]] = (kinds.get(extent["kind"], 0) +
-                                     extent["length"])
+            kinds[extent["kind"]] = (kinds.get(extent["kind"], 0) + extent["length"])
         assert kinds["hole"] > MI
         assert kinds["data"] >= 49 * 8 * KI
 
@@ -167,8 +164,7 @@ def qcow2(hone, folder):
     return path
 
 
-def test_every_command_reads_a_qcow2_member(hone, folder, qcow2, work, out,
-                                            digests):
+def test_every_command_reads_a_qcow2_member(hone, folder, qcow2, work, out, digests):
     assert digests is None
     archive, disk = work / "layer.tar", folder / "disk.raw"
     (folder / "disk").mkdir()
@@ -202,11 +198,9 @@ def test_the_member_is_chosen_by_its_name(hone, folder, qcow2, work, out):
         found = hone.json("info", "--json", "--member", name, archive)
         assert found["format"] == form
     # The format that is given is that of the member.
-    found = hone.json("info", "--json", "-f", "raw", "--member", "disk.qcow2",
-                      archive)
+    found = hone.json("info", "--json", "-f", "raw", "--member", "disk.qcow2", archive)
     assert found["virtual_size"] == qcow2.stat().st_size
-    hone.ok("compare", "-q", "--strict", "--member", "b.txt", archive,
-            folder / "b.txt")
+    hone.ok("compare", "-q", "--strict", "--member", "b.txt", archive, folder / "b.txt")
     said = hone.fails("convert", "--member", "c.raw", archive, out / "x")
     assert "a.tar: has no member 'c.raw'" in said
     said = hone.fails("convert", archive, out / "x")
@@ -235,8 +229,7 @@ def test_what_is_an_archive(hone, folder, work, out):
     assert virtual_size("a.tar", "-f", "raw") == size
     assert virtual_size("a.tar", "--unpack", "none") == len(data)
     assert virtual_size("c", "--unpack", "none") == len(data)
-    assert virtual_size("c", "--unpack", "none", "--member",
-                        "disk.raw") == size
+    assert virtual_size("c", "--unpack", "none", "--member", "disk.raw") == size
     said = hone.fails("convert", work / "a.tar", out / "x.tar")
     assert "x.tar" in said
 
@@ -309,10 +302,8 @@ def test_maps_of_every_length(hone, work, version):
         else:
             archive = sparse(version, b"disk.raw", pieces + end, stored, size)
         source = write(work, "a.tar", archive + END)
-        hone.ok("compare", "-q", "--strict", source,
-                write(work, "plain", bytes(plain)))
-        done = piped(hone, source, "compare", "-q", "--strict", "-",
-                     work / "plain")
+        hone.ok("compare", "-q", "--strict", source, write(work, "plain", bytes(plain)))
+        done = piped(hone, source, "compare", "-q", "--strict", "-", work / "plain")
         assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -352,12 +343,10 @@ def test_a_hostile_archive_is_refused(hone, work, out, name):
     said = hone.fails("convert", archive, out / "x", code=status)
     assert part in said and str(archive) in said, said
     # A pipe tells only at its end that a member is not complete.
-    done = piped(hone, archive, "convert", "--member", "disk.raw", "-",
-                 out / "x")
+    done = piped(hone, archive, "convert", "--member", "disk.raw", "-", out / "x")
     if "image" not in part:
         text = done.stderr.decode()
-        assert done.returncode == (
-            1 if "cannot be resized" in text else status), done
+        assert done.returncode == (1 if "cannot be resized" in text else status), done
         assert part in text or "cannot be resized" in text, text
         assert not os.listdir(out)
     assert snapshot(work) == before
@@ -373,8 +362,7 @@ def test_an_archive_that_is_cut_is_an_error(hone, folder, work, out):
                 folder / "disk.raw")
         for n in range(0, 50, 4):
             archive = write(work, "a.tar", data[:len(data) * n // 50])
-            said = hone.fails("convert", archive, out / "x",
-                              code=3 if n else 1)
+            said = hone.fails("convert", archive, out / "x", code=3 if n else 1)
             assert CUT in said
             assert not os.listdir(out)
             done = piped(hone, archive, "convert", "--member", "disk.raw",
@@ -413,8 +401,7 @@ def test_memory_is_bounded(hone, work, out):
     for data, part, status in (
             (bomb, CUT, 3), (many, "is too long", 1), (headers, CUT, 3),
             (lines, "has more than 1,048,576 pieces", 1)):
-        for name, packed in (("a.tar", data),
-                             ("a.tgz", PACK["gzip"](data))):
+        for name, packed in (("a.tar", data), ("a.tgz", PACK["gzip"](data))):
             archive = write(work, name, packed)
             done, peak = hone.peak("convert", archive, out / "x", code=status)
             assert part in done.stderr.decode()
@@ -427,8 +414,7 @@ def digest_of(path, algorithm="sha256"):
     return hashlib.new(algorithm, path.read_bytes()).hexdigest()
 
 
-def ova(folder, target, algorithm="sha256", late=False, lines=None,
-        disk="disk.raw"):
+def ova(folder, target, algorithm="sha256", late=False, lines=None, disk="disk.raw"):
     """An OVA, with a manifest behind the description or at the end."""
     write(folder, "vm.ovf", b"<Envelope/>\n")
     if lines is None:
@@ -450,8 +436,7 @@ def test_the_manifest_of_an_ova_holds(hone, folder, work, out, late, algorithm,
     packed = write(work, "vm.ova.gz", PACK["gzip"](archive.read_bytes()))
     for source in (archive, packed):
         hone.ok("convert", "-q", source, out / "x.raw")
-        hone.ok("compare", "-q", "--strict", out / "x.raw",
-                folder / "disk.raw")
+        hone.ok("compare", "-q", "--strict", out / "x.raw", folder / "disk.raw")
         os.unlink(out / "x.raw")
     # The digests are those of the archive's bytes, not of the disk.
     hone.ok("convert", "-q", "--expect", "sha256:" + digest_of(archive),
@@ -477,8 +462,7 @@ def test_the_manifest_of_an_ova_holds(hone, folder, work, out, late, algorithm,
             target = write(work, "target.img", b"old" * MI)
             done = hone.run("convert", "-n", *more, archive, target)
             assert done.returncode == 3, done
-            assert error_line(done.stderr).endswith(
-                "zeros in its first and last MiB")
+            assert error_line(done.stderr).endswith("zeros in its first and last MiB")
             found = target.read_bytes()
             assert not (found[:MI] + found[-MI:]).strip(b"\0")
     # A refusal is neither a difference nor a failure.
@@ -495,13 +479,11 @@ def test_a_disk_of_an_ova_that_is_no_raw_image(hone, folder, qemu_img, work,
     options = ["-o", "subformat=streamOptimized"] if form == "vmdk" else ["-c"]
     disk, plain = folder / f"vm.{form}", folder / "plain"
     plain.write_bytes((folder / "disk.raw").read_bytes()[:2 * MI])
-    qemu_img("convert", "-f", "raw", "-O", form, *options, str(plain),
-             str(disk))
+    qemu_img("convert", "-f", "raw", "-O", form, *options, str(plain), str(disk))
     line = f"SHA256({disk.name})= {digest_of(disk)}"
     wrong = line[:-1] + ("0" if line[-1] != "0" else "1")
     for lines, code in (([line], 0), ([wrong], 3)):
-        archive = ova(folder, work / "vm.ova", "sha256", late, lines,
-                      disk.name)
+        archive = ova(folder, work / "vm.ova", "sha256", late, lines, disk.name)
         found = hone.json("info", "--json", archive)
         assert (found["format"], found["member"]) == (form, disk.name)
         assert f"\nmember:            {disk.name}\n".encode() in hone.ok(
@@ -594,8 +576,7 @@ def test_a_manifest_is_verified_in_each_order(hone, folder, work, out, order,
         done = piped(hone, work / "vm.ova", *words, "-")
         if order[0] == "disk.raw":
             assert b"cannot be verified as a stream" in done.stderr, done
-        assert (done.returncode == 0) == (
-            order[0] != "disk.raw" and not wrong), done
+        assert (done.returncode == 0) == (order[0] != "disk.raw" and not wrong), done
 
 
 def test_files_of_an_ova_that_are_in_doubt(hone, folder, work, out, digests):
@@ -644,16 +625,14 @@ def test_files_of_an_ova_that_are_in_doubt(hone, folder, work, out, digests):
                 b"is sparse") in done.stderr, done
 
 
-def test_the_digest_of_another_archive_is_named(hone, folder, work, out,
-                                                digests):
+def test_the_digest_of_another_archive_is_named(hone, folder, work, out, digests):
     assert digests is None
     archive = work / "a.tar"
     tar(folder, archive, names=["disk.raw"])
     data = archive.read_bytes()
     for changed in (data[:-9000], b"x" + data[1:], data + b"x"):
         write(work, "a.tar", changed)
-        done = hone.run("convert", "--expect", "sha256:" + "0" * 64, archive,
-                        out / "x")
+        done = hone.run("convert", "--expect", "sha256:" + "0" * 64, archive, out / "x")
         assert done.returncode == 3, done
         assert b"the file is refused: its sha256" in done.stderr
         assert not os.listdir(out)
@@ -678,8 +657,7 @@ def test_an_archive_on_a_web_server_is_sent_once(hone, folder, work, out,
         assert done.returncode == 0, done
         # The blocks that have headers may come twice.
         assert server.sent < len(content) + 2 * MI
-        hone.ok("compare", "-q", "--strict", out / "x.raw",
-                folder / "disk.raw")
+        hone.ok("compare", "-q", "--strict", out / "x.raw", folder / "disk.raw")
         done = hone.run("convert", "-q", "--member", "no",
                         server.url(f"/{name}"), out / "y.raw", env=CLEAN)
         assert done.returncode == 1 and b"has no member 'no'" in done.stderr
@@ -692,8 +670,7 @@ def test_an_archive_of_an_nbd_server(hone, folder, qcow2, work, out):
         pytest.skip("this hone was built without libnbd")
     tar(folder, work / "a.tar", names=["note.txt", "disk.qcow2"])
     with qemu_nbd(work / "a.tar", work) as address:
-        hone.ok("convert", "-q", "--member", "disk.qcow2", address,
-                out / "x.raw")
+        hone.ok("convert", "-q", "--member", "disk.qcow2", address, out / "x.raw")
     hone.ok("compare", "-q", out / "x.raw", folder / "disk.raw")
 
 
@@ -766,11 +743,8 @@ def test_a_member_of_what_is_no_archive(hone, work, out):
     """--unpack none is no way out: --member makes each file an archive."""
     disk = write(work, "plain.raw", b"x" * 65536)
     for words in ((), ("--unpack", "none")):
-        line = hone.fails("convert", "--member", "x", *words, disk,
-                          out / "x.raw")
+        line = hone.fails("convert", "--member", "x", *words, disk, out / "x.raw")
         assert "a command without --member reads it as it is" in line
     other = write(work, "disk.tar", disk.read_bytes())
-    assert "--unpack none reads it" in hone.fails("convert", other,
-                                                  out / "x.raw")
-    hone.ok("convert", "-q", "-f", "raw", "--unpack", "none", other,
-            out / "x.raw")
+    assert "--unpack none reads it" in hone.fails("convert", other, out / "x.raw")
+    hone.ok("convert", "-q", "-f", "raw", "--unpack", "none", other, out / "x.raw")

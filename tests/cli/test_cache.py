@@ -32,8 +32,7 @@ def fixture_source(work):
 @pytest.fixture(name="tool", params=["this kernel", "an old kernel"])
 def fixture_tool(request, hone):
     """The command, also where the kernel does not know RWF_DONTCACHE."""
-    return hone if request.param == "this kernel" else Without(hone,
-                                                               *OLD_KERNEL)
+    return hone if request.param == "this kernel" else Without(hone, *OLD_KERNEL)
 
 
 @pytest.mark.parametrize("form", ["raw", "qcow2"])
@@ -78,8 +77,7 @@ def test_auto_passes_the_cache_by_if_the_source_is_cold(hone, work, source):
 
 
 @pytest.mark.parametrize("places,cold", [(1, True), (3, True), (8, False)])
-def test_auto_goes_by_most_places_of_the_source(hone, work, source, places,
-                                                cold):
+def test_auto_goes_by_most_places_of_the_source(hone, work, source, places, cold):
     """A few pages may be there, as those that the check itself made the kernel
     read. The command looks at 16 places."""
     out = work / "out"

@@ -24,8 +24,7 @@ def opened(strace, work):
     """Call it with a command and words: its calls of openat()."""
     def run(hone, *words, check=True):
         log = work / "trace"
-        done = hone.run(*words, before=[*strace, "-o", str(log), "-e",
-                                        "trace=openat"])
+        done = hone.run(*words, before=[*strace, "-o", str(log), "-e", "trace=openat"])
         assert not check or done.returncode == 0, done
         return log.read_text().splitlines()
     return run
@@ -43,30 +42,24 @@ def test_what_is_no_image_is_not_even_opened(hone, opened, out):
         server.bind(str(out / "socket"))
     for name, kind in ("fifo", "a FIFO"), ("socket", "a socket"):
         assert f"is {kind};" in hone.fails("map", out / name)
-        assert not calls_of(opened(hone, "map", out / name, check=False),
-                            name)
+        assert not calls_of(opened(hone, "map", out / name, check=False), name)
     assert "is a character device;" in hone.fails("map", "/dev/null")
 
 
-@pytest.mark.parametrize(
-    "words", [["map"], ["check"], ["digest", "--untrusted"]])
+@pytest.mark.parametrize("words", [["map"], ["check"], ["digest", "--untrusted"]])
 def test_the_first_bytes_are_read_once(hone, strace, work, words):
     """By which packings, archives and formats are detected, and the signatures
     of others."""
     path, log = work / "image", work / "trace"
     path.write_bytes(images.noise(images.MI))
-    hone.ok(*words, path, before=[*strace, "-y", "-o", str(log), "-e",
-                                  "trace=pread64"])
+    hone.ok(*words, path, before=[*strace, "-y", "-o", str(log), "-e", "trace=pread64"])
     assert log.read_text().count(", 512, 0) = 512") == 1
 
 
-def test_what_is_no_file_is_not_opened_to_be_replaced(
-        hone, opened, small, out):
+def test_what_is_no_file_is_not_opened_to_be_replaced(hone, opened, small, out):
     os.mkfifo(out / "fifo")
-    lines = opened(hone, "convert", "--force", small, out / "fifo",
-                   check=False)
-    assert not [line for line in calls_of(lines, "fifo")
-                if "O_PATH" not in line]
+    lines = opened(hone, "convert", "--force", small, out / "fifo", check=False)
+    assert not [line for line in calls_of(lines, "fifo") if "O_PATH" not in line]
 
 
 def test_direct_opens_source_and_output_so(hone, opened, small, out):
@@ -89,18 +82,15 @@ def test_direct_compares_whole_chunks(hone, strace, out):
 
 def test_a_temporary_file_is_new(hone, opened, small, out):
     """Whatever another program has put under a name that was drawn."""
-    lines = opened(Without(hone, NO_TMPFILE), "convert", "-q", small,
-                   out / "d")
+    lines = opened(Without(hone, NO_TMPFILE), "convert", "-q", small, out / "d")
     made = calls_of(lines, r"\.d\.hone-\w{6}")
     assert len(made) == 1 and "O_EXCL|O_NOFOLLOW" in made[0], made
 
 
-def test_what_replaces_a_file_is_made_closed_to_others(
-        hone, opened, small, out):
+def test_what_replaces_a_file_is_made_closed_to_others(hone, opened, small, out):
     """Until it has the permissions of the file."""
     (out / "d").write_bytes(b"old")
-    for tool, text in ((hone, "O_TMPFILE"),
-                       (Without(hone, NO_TMPFILE), "O_CREAT")):
+    for tool, text in ((hone, "O_TMPFILE"), (Without(hone, NO_TMPFILE), "O_CREAT")):
         lines = opened(tool, "convert", "-q", "--force", small, out / "d")
         made = [line for line in lines if text in line]
         assert made and all(", 0600)" in line for line in made), lines
@@ -116,8 +106,7 @@ def test_an_empty_name_is_refused_before_the_copy(either, image, out):
     assert "is not the name of a file" in said
 
 
-def test_a_name_that_is_taken_is_drawn_again(
-        hone, strace, small, out, tmp_path):
+def test_a_name_that_is_taken_is_drawn_again(hone, strace, small, out, tmp_path):
     """The one that is there stays. Without O_TMPFILE, the first three names
     are taken."""
     calls = tmp_path / "calls"
@@ -126,11 +115,9 @@ def test_a_name_that_is_taken_is_drawn_again(
         "inject=openat:error=EEXIST:when=5..8"])
     assert done.returncode == 0, done
     assert os.listdir(out) == ["d"]
-    refused = [line for line in calls.read_text().split("\n")
-               if "(INJECTED)" in line]
+    refused = [line for line in calls.read_text().split("\n") if "(INJECTED)" in line]
     assert "O_TMPFILE" in refused[0], refused
-    names = {re.search(r'"(\.d\.hone-\w{6})".*O_EXCL', line)[1]
-             for line in refused[1:]}
+    names = {re.search(r'"(\.d\.hone-\w{6})".*O_EXCL', line)[1] for line in refused[1:]}
     assert len(names) == 3, refused
 
 
@@ -144,8 +131,7 @@ def test_a_link_stands_in_for_a_rename(hone, small, out):
 
 @pytest.mark.parametrize("rename", [[], [rule("renameat2", "EINVAL")]],
                          ids=["rename", "link"])
-@pytest.mark.parametrize("rules", [[], [NO_TMPFILE]],
-                         ids=["nameless", "named"])
+@pytest.mark.parametrize("rules", [[], [NO_TMPFILE]], ids=["nameless", "named"])
 def test_what_appears_meanwhile_is_not_replaced_without_force(
         hone, image, out, rules, rename):
     with Stalled(Without(hone, *rules, *rename), "convert",
@@ -158,8 +144,7 @@ def test_what_appears_meanwhile_is_not_replaced_without_force(
     assert (out / "d").read_bytes() == b"precious"
 
 
-def test_what_changes_its_mode_meanwhile_keeps_the_new_one(
-        either, image, out):
+def test_what_changes_its_mode_meanwhile_keeps_the_new_one(either, image, out):
     (out / "d").write_bytes(b"old")
     os.chmod(out / "d", 0o644)
     with Stalled(either, "convert", "-q", "--force", image("filled_ext4"),
@@ -169,8 +154,7 @@ def test_what_changes_its_mode_meanwhile_keeps_the_new_one(
     assert stat.S_IMODE(os.stat(out / "d").st_mode) == 0o600
 
 
-def test_a_directory_that_cannot_be_synced_loses_the_new_file(
-        hone, strace, small, out):
+def test_a_directory_that_cannot_be_synced_loses_the_new_file(hone, strace, small, out):
     """A file that was replaced is gone: its successor stays."""
     before = [*strace, "-o", "/dev/null", "-P", str(out), "-e",
               "inject=fsync:error=EIO"]

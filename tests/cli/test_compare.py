@@ -11,8 +11,7 @@ def compare(hone, one, two, *options):
     """(equal, first difference) as --json tells it, checked by status."""
     done = hone.run("compare", "--json", *options, one, two)
     assert done.returncode in (0, 1) and not done.stderr, done
-    found = hone.json("compare", "--json", *options, one, two,
-                      code=done.returncode)
+    found = hone.json("compare", "--json", *options, one, two, code=done.returncode)
     assert found["equal"] == (done.returncode == 0)
     return found["equal"], found.get("first_difference")
 
@@ -48,12 +47,10 @@ def test_holes_and_written_zeros_are_equal(hone, image, pair):
     images.pieces(pair[0], 8 * MI)
     assert compare(hone, pair[0], image("written_zeros")) == (True, None)
     assert compare(hone, image("written_zeros"), pair[0]) == (True, None)
-    assert compare(hone, pair[0], image("written_zeros"),
-                   "--strict") == (True, None)
+    assert compare(hone, pair[0], image("written_zeros"), "--strict") == (True, None)
 
 
-def test_a_longer_image_is_equal_if_its_rest_is_zero_unless_strict(
-        hone, pair):
+def test_a_longer_image_is_equal_if_its_rest_is_zero_unless_strict(hone, pair):
     images.pieces(pair[0], MI, (5, b"x"))
     images.pieces(pair[1], 2 * MI + 1, (5, b"x"), (MI, bytes(70000)))
     for one, two in (pair, pair[::-1]):
@@ -86,16 +83,14 @@ def test_data_past_the_end_of_the_shorter_image_is_a_difference(hone, pair):
         assert compare(hone, one, two) == (False, MI + 99999)
 
 
-def test_a_difference_far_out_is_found_without_reading_the_holes(
-        hone, image, pair):
+def test_a_difference_far_out_is_found_without_reading_the_holes(hone, image, pair):
     try:
         images.pieces(pair[0], 8 * images.TI, (8 * images.TI - 1, b"\2"))
     except images.Unsupported as reason:
         pytest.skip(str(reason))
     assert compare(hone, pair[0], image("empty_8_tib_but_its_end")) == (
         False, 8 * images.TI - 1)
-    assert compare(hone, image("empty_8_tib"), pair[0]) == (
-        False, 8 * images.TI - 1)
+    assert compare(hone, image("empty_8_tib"), pair[0]) == (False, 8 * images.TI - 1)
 
 
 def test_compare_reads_raw_only_when_told_for_a_qcow2_magic(hone, pair):

@@ -162,8 +162,7 @@ def with_script(text, option, word):
                for line in text.splitlines() if re.search(option, line))
 
 
-@pytest.mark.parametrize("shell, mark", [("zsh", r"--{0}[=\[]"),
-                                         ("fish", r" -l {0} ")])
+@pytest.mark.parametrize("shell, mark", [("zsh", r"--{0}[=\[]"), ("fish", r" -l {0} ")])
 def test_a_script_has_the_values_of_options(hone, shell, mark):
     """Also without the shell."""
     text = script(hone, shell)

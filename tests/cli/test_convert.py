@@ -20,8 +20,7 @@ HUGE = ("empty_8_tib", "empty_8_tib_but_its_end")
 def convert(hone, source, output, fmt, *options):
     """Convert, prove that the source stayed; returns the JSON result."""
     before = stamp(source)
-    result = hone.json("convert", "-O", fmt, "--json", *options, source,
-                       output)
+    result = hone.json("convert", "-O", fmt, "--json", *options, source, output)
     assert stamp(source) == before
     assert os.listdir(output.parent) == [output.name]
     return result
@@ -29,8 +28,7 @@ def convert(hone, source, output, fmt, *options):
 
 def ask_qemu(qemu_img, source, output, fmt):
     """qemu-img reads the output and finds the source's bytes in it."""
-    status, said = qemu_img("compare", "-f", "raw", "-F", fmt, str(source),
-                            str(output))
+    status, said = qemu_img("compare", "-f", "raw", "-F", fmt, str(source), str(output))
     assert (status, said) == (0, "Images are identical.\n")
     if fmt == "qcow2":
         status, said = qemu_img("check", "-f", "qcow2", str(output))
@@ -78,8 +76,7 @@ def test_result_accounts_for_every_byte(hone, image, out, name):
             result["source_format"], result["format"]) == (
                 "convert", str(source), str(output), "raw", "raw")
     assert result["seconds"] >= 0
-    assert result["zero_variant"] == hone.json("cpu", "--json")[
-        "variants"]["zero"]
+    assert result["zero_variant"] == hone.json("cpu", "--json")["variants"]["zero"]
 
 
 @pytest.mark.parametrize("size", [0, 1, 511, 512, 1000, 1536])
@@ -96,13 +93,11 @@ def test_the_size_told_is_that_of_the_new_image(hone, work, out, size):
         assert sum(result[kind] for kind in kinds) == size
         output.unlink()
     said = hone.ok("convert", source, output).stdout.decode()
-    shown = {0: "0 bytes", 512: "512 bytes", 1024: "1.0 KiB",
-             1536: "1.5 KiB"}[told]
+    shown = {0: "0 bytes", 512: "512 bytes", 1024: "1.0 KiB", 1536: "1.5 KiB"}[told]
     assert f"d.qcow2: qcow2, {shown}" in said
 
 
-@pytest.mark.parametrize("name", [name for name in images.MAKERS
-                                  if name not in HUGE])
+@pytest.mark.parametrize("name", [name for name in images.MAKERS if name not in HUGE])
 def test_raw_output_takes_no_more_disk_than_its_data(hone, image, out, name):
     source, output = image(name), out / "disk.raw"
     result = convert(hone, source, output, "raw")
@@ -156,8 +151,7 @@ def test_reference_counts_cover_the_file_at_every_number_of_clusters(
     sizes = set()
     for count in reversed(counts):
         os.truncate(source, 512 * count)
-        hone.ok("convert", "-q", "--force", "-o", "cluster_size=512", source,
-                output)
+        hone.ok("convert", "-q", "--force", "-o", "cluster_size=512", source, output)
         qcow2_reader.Qcow2(output).check()
         sizes.add(os.stat(output).st_size // 512 - count)
     assert len(sizes) > 1 or counts[0] == 1, "no border was crossed"
@@ -165,8 +159,7 @@ def test_reference_counts_cover_the_file_at_every_number_of_clusters(
 
 
 @pytest.mark.parametrize("cluster", ["4096", "64K", "2M"])
-def test_qcow2_allocates_only_clusters_that_hold_data(
-        hone, image, out, cluster):
+def test_qcow2_allocates_only_clusters_that_hold_data(hone, image, out, cluster):
     source, output = image("mixed"), out / "disk.qcow2"
     convert(hone, source, output, "qcow2", "-o", f"cluster_size={cluster}")
     result = qcow2_reader.Qcow2(output)
@@ -174,8 +167,7 @@ def test_qcow2_allocates_only_clusters_that_hold_data(
     assert all(any(result.read(guest)) for guest in result.where)
 
 
-def test_the_default_qcow2_is_version_3_with_64_kib_clusters(
-        hone, image, out):
+def test_the_default_qcow2_is_version_3_with_64_kib_clusters(hone, image, out):
     output = out / "disk.qcow2"
     convert(hone, image("mixed"), output, "qcow2")
     result = qcow2_reader.Qcow2(output)
@@ -199,12 +191,10 @@ def test_zero_runs_shorter_than_the_scan_block_stay_data(hone, image, out):
     (out / "disk").unlink()
     coarse = convert(hone, source, out / "disk", "raw", "-S", "64k")
     assert fine["zero_bytes"] == os.stat(source).st_size // 2
-    assert (coarse["zero_bytes"], coarse["data_bytes"]) == (
-        0, os.stat(source).st_size)
+    assert (coarse["zero_bytes"], coarse["data_bytes"]) == (0, os.stat(source).st_size)
 
 
-def test_the_same_source_gives_the_same_bytes_under_every_variant(
-        hone, image, out):
+def test_the_same_source_gives_the_same_bytes_under_every_variant(hone, image, out):
     outputs = set()
     for limit in ("none", "sse2", "sse2,avx2", "neon", "all"):
         output = out / "disk.qcow2"
@@ -280,8 +270,7 @@ def test_memory_bounds_what_compresses(hone, work, out):
     with open(source, "wb") as file:
         for i in range(1024):
             file.write(bytes([i & 255, i >> 8]) + block[2:])
-    options = ["-c", "--level", "19", "-o", "compression_type=zstd", "-m",
-               "64"]
+    options = ["-c", "--level", "19", "-o", "compression_type=zstd", "-m", "64"]
     for name, memory, least, most in (("a", 8, 1, 1), ("b", 64, 2, 20),
                                       ("c", 400, 21, 60)):
         done, peak = hone.peak("convert", "--json", *options, "--memory",
@@ -307,8 +296,7 @@ def test_decoders_have_memory_before_what_compresses(hone, work, out):
 
 
 SIZES = ("512", "1k", "2048", "4K", "8k", "64k", "256K", "2M")
-BYTES = dict(zip(SIZES, (512, 1024, 2048, 4096, 8192, 1 << 16, 1 << 18,
-                         1 << 21)))
+BYTES = dict(zip(SIZES, (512, 1024, 2048, 4096, 8192, 1 << 16, 1 << 18, 1 << 21)))
 # Borders near those of clusters, pages, read buffers and windows.
 EDGES = st.one_of(
     st.integers(0, 600 * 1024),
@@ -360,5 +348,4 @@ def test_any_image_comes_out_equal_sound_and_sparse(
             assert all(any(image.read(guest)) for guest in image.where)
     for _, length, kind in extents.kinds(source, block):
         totals[kind] += length
-    assert [result[f"{kind}_bytes"] for kind in totals] == list(
-        totals.values())
+    assert [result[f"{kind}_bytes"] for kind in totals] == list(totals.values())

@@ -130,8 +130,7 @@ def zram():
         with open(f"{folder}/dev", encoding="ascii") as file:
             major, minor = file.read().split(":")
         if made:
-            os.mknod(device, 0o600 | stat.S_IFBLK,
-                     os.makedev(int(major), int(minor)))
+            os.mknod(device, 0o600 | stat.S_IFBLK, os.makedev(int(major), int(minor)))
         with open(device, "wb") as file:
             file.write(stale(4 * MIB))
         yield device
@@ -149,8 +148,7 @@ def swap(loop):
     """A device that the kernel uses as swap space."""
     device = loop(2 * MIB)
     call("mkswap", device)
-    done = subprocess.run(["swapon", device], check=False,
-                          stderr=subprocess.PIPE)
+    done = subprocess.run(["swapon", device], check=False, stderr=subprocess.PIPE)
     if done.returncode:
         pytest.skip("no swap space here: " + done.stderr.decode().strip())
     try:
@@ -227,10 +225,8 @@ def test_a_link_to_a_device_is_the_device(hone, loop, work):
 
 
 @pytest.mark.parametrize("length", [2 * MIB, 2 * MIB + 1000])
-@pytest.mark.parametrize("more", [[], ["--verify"], ["--direct"]],
-                         ids=" ".join)
-def test_the_rest_of_a_device_is_kept_on_demand(
-        hone, loop, work, length, more):
+@pytest.mark.parametrize("more", [[], ["--verify"], ["--direct"]], ids=" ".join)
+def test_the_rest_of_a_device_is_kept_on_demand(hone, loop, work, length, more):
     data = disk(length)
     source = write_sparse(work / "disk.img", data)
     device = loop(4 * MIB)
@@ -243,8 +239,7 @@ def zero_calls(log):
     return re.findall(r"fallocate\(\d+, ([A-Z_|]+)", log.read_text())
 
 
-def test_the_kernel_zeroes_and_nothing_is_discarded(
-        hone, strace, loop, work):
+def test_the_kernel_zeroes_and_nothing_is_discarded(hone, strace, loop, work):
     """What a device returns after BLKDISCARD is not defined."""
     source = write_sparse(work / "disk.img", disk(2 * MIB))
     device, log = loop(4 * MIB), work / "trace"
@@ -252,8 +247,7 @@ def test_the_kernel_zeroes_and_nothing_is_discarded(
             before=[*strace, "-o", str(log), "-e",
                     "trace=fallocate,ioctl,openat"])
     modes = zero_calls(log)
-    assert modes and set(modes) == {
-        "FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE"}
+    assert modes and set(modes) == {"FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE"}
     assert "DISCARD" not in log.read_text()
     opened = [line for line in log.read_text().splitlines()
               if f'"{os.path.basename(device)}", O_RDWR' in line]
@@ -295,10 +289,8 @@ def test_verify_reads_the_device_itself(hone, loop, work):
     """What was said of it need not be true."""
     source = write_sparse(work / "disk.img", disk(4 * MIB))
     device = loop(4 * MIB)
-    said = hone.fails("convert", "--target-is-zero", "--verify", source,
-                      device)
-    assert re.search("differs from the source at offset 1.* when read back",
-                     said)
+    said = hone.fails("convert", "--target-is-zero", "--verify", source, device)
+    assert re.search("differs from the source at offset 1.* when read back", said)
 
 
 def test_a_qcow2_image_on_a_device_is_whole(hone, qemu_img, loop, work):
@@ -308,8 +300,7 @@ def test_a_qcow2_image_on_a_device_is_whole(hone, qemu_img, loop, work):
     hone.ok("convert", "-q", "-O", "qcow2", "--verify", source, device)
     hone.ok("compare", "-f", "raw", source, device)
     hone.ok("check", "-q", device)
-    code, text = qemu_img("compare", "-f", "raw", "-F", "qcow2", str(source),
-                          device)
+    code, text = qemu_img("compare", "-f", "raw", "-F", "qcow2", str(source), device)
     assert code == 0, text
     assert STALE not in content(device)
 
@@ -318,8 +309,7 @@ def test_an_image_larger_than_the_device_is_refused(hone, loop, work):
     source = write_sparse(work / "disk.img", disk(2 * MIB + 1))
     device = loop(2 * MIB)
     said = hone.fails("convert", source, device)
-    assert said == (f"hone: {device}: has 2097152 bytes, and the image has "
-                    "2097153")
+    assert said == (f"hone: {device}: has 2097152 bytes, and the image has " "2097153")
     assert content(device) == stale(2 * MIB)
 
 
@@ -337,8 +327,7 @@ def test_swap_space_is_refused(hone, swap, small):
     assert said == f"hone: {swap}: is used as swap space"
 
 
-def test_a_disk_with_a_mounted_partition_is_refused(
-        hone, loop, small, work):
+def test_a_disk_with_a_mounted_partition_is_refused(hone, loop, small, work):
     device = loop(8 * MIB, "--partscan")
     subprocess.run(["sfdisk", "-q", device], check=True, input=b",6M\n")
     call("partx", "-u", device)
@@ -363,8 +352,7 @@ def test_a_device_that_another_process_uses_is_refused(hone, loop, small):
         said = hone.fails("convert", small, device)
     finally:
         os.close(fd)
-    assert said == (f"hone: {device}: is in use by the system or by another "
-                    "process")
+    assert said == (f"hone: {device}: is in use by the system or by another " "process")
     with locked(device, WRITER):
         assert "is in use by" in hone.fails("convert", small, device)
     assert content(device) == stale(2 * MIB)
@@ -410,8 +398,7 @@ def test_a_device_is_a_source(hone, loop, work):
     assert content(second) == data + bytes(2 * MIB)
 
 
-def test_a_device_that_is_not_cached_is_read_directly(
-        hone, strace, loop, work):
+def test_a_device_that_is_not_cached_is_read_directly(hone, strace, loop, work):
     """As a file of 64 MiB is."""
     device, log = loop(64 * MIB), work / "trace"
     # The last close of a device drops its pages.
@@ -419,8 +406,7 @@ def test_a_device_that_is_not_cached_is_read_directly(
         for cached in False, True:
             found = content(device)
             if not cached:
-                os.posix_fadvise(keeper.fileno(), 0, 0,
-                                 os.POSIX_FADV_DONTNEED)
+                os.posix_fadvise(keeper.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             hone.ok("convert", "-q", "--force", "-f", "raw", device,
                     work / "new", before=[*strace, "-o", str(log), "-e",
                                           "trace=openat"])
@@ -439,10 +425,8 @@ def test_the_report_of_a_device_has_its_size(hone, loop, work):
     assert told["shared_bytes"] == 0 < told["data_bytes"]
 
 
-@pytest.mark.parametrize("more", [[], ["--keep-rest"], ["--direct"]],
-                         ids=" ".join)
-@pytest.mark.parametrize("length", [8 * MIB, 5 * MIB + 1000, MIB + 600000,
-                                    800000])
+@pytest.mark.parametrize("more", [[], ["--keep-rest"], ["--direct"]], ids=" ".join)
+@pytest.mark.parametrize("length", [8 * MIB, 5 * MIB + 1000, MIB + 600000, 800000])
 def test_a_device_has_the_content_whose_digest_holds(
         hone, loop, work, digests, length, more):
     data = disk(length)
@@ -458,39 +442,34 @@ def test_a_device_has_the_content_whose_digest_holds(
 
 @pytest.mark.parametrize("what", ["content", "file"])
 @pytest.mark.parametrize("more", [[], ["--keep-rest"]], ids=" ".join)
-def test_refused_content_has_no_partition_table(
-        hone, loop, work, digests, more, what):
+def test_refused_content_has_no_partition_table(hone, loop, work, digests, more, what):
     length = 6 * MIB
     data = disk(length)
     source = write_sparse(work / "disk.img", data)
     device = loop(8 * MIB)
     wrong = "0" * 64
     option = "--expect-content" if what == "content" else "--expect"
-    done = hone.run("convert", *more, option, f"sha256:{wrong}", source,
-                    device)
+    done = hone.run("convert", *more, option, f"sha256:{wrong}", source, device)
     assert done.returncode == 3 and not done.stdout
     assert error_line(done.stderr) == (
         f"hone: {source}: the {what} is refused: its sha256 is "
         f"{hashlib.sha256(data).hexdigest()}, not {wrong}; DST has that "
         "content now, but zeros in its first and last MiB")
     last = length if more else 8 * MIB
-    wanted = bytearray(data + (stale(8 * MIB)[length:] if more
-                               else bytes(2 * MIB)))
+    wanted = bytearray(data + (stale(8 * MIB)[length:] if more else bytes(2 * MIB)))
     wanted[:MIB] = wanted[last - MIB:last] = bytes(MIB)
     # Without the digest nothing says that the rest must be zeroed already.
     assert content(device)[:length] == wanted[:length]
     assert content(device)[last - MIB:last] == bytes(MIB)
 
 
-def test_a_disguised_disk_has_no_beginning_on_the_device(
-        hone, loop, work, digests):
+def test_a_disguised_disk_has_no_beginning_on_the_device(hone, loop, work, digests):
     """The source is read once, so that its signature is seen late."""
     data = b"QFI\xfb" + disk(6 * MIB)[4:]
     source = write_sparse(work / "disk.img", data)
     device = loop(8 * MIB)
     right = f"sha256:{hashlib.sha256(data).hexdigest()}"
-    said = hone.fails("convert", "-f", "raw", "--expect", right, source,
-                      device)
+    said = hone.fails("convert", "-f", "raw", "--expect", right, source, device)
     assert "would be a raw file with the signature of qcow2" in said
     assert said.endswith("; DST is incomplete now, with zeros in its first "
                          "and last MiB")
@@ -540,8 +519,7 @@ def test_what_fails_late_has_no_boot_sector(hone, place, work, more):
     source = damage_last_cluster(hone, raw, work / "disk.qcow2")
     hone.ok("check", "-q", source)
     *words, target = place(8 * MIB)
-    done = hone.run("convert", "-m", "1", *more, *words, "-O", "raw", source,
-                    target)
+    done = hone.run("convert", "-m", "1", *more, *words, "-O", "raw", source, target)
     assert done.returncode == 3
     assert error_line(done.stderr).endswith(
         "; DST is incomplete now, with zeros in its first and last MiB")
@@ -626,8 +604,7 @@ def test_what_dst_has_is_said_behind_any_digest_and_name(hone, work, digests):
 
 @pytest.mark.parametrize("more", [[], ["--allow-disguised"]], ids=" ".join)
 @pytest.mark.parametrize("way", ["file", "pipe"])
-def test_a_stream_that_ends_early_has_no_partition_table(
-        hone, work, more, way):
+def test_a_stream_that_ends_early_has_no_partition_table(hone, work, more, way):
     """Whatever its disk looks like."""
     packed = work / "disk.raw.gz"
     packed.write_bytes(gzip.compress(disk(3 * MIB))[:-9])
@@ -658,8 +635,7 @@ def test_a_pipe_ends_on_a_device(hone, loop, work, more):
 def test_a_pipe_with_a_disguised_disk_is_refused(hone, loop, more):
     device = loop(4 * MIB)
     data = b"QFI\xfb" + disk(3 * MIB)[4:]
-    done = hone.run("convert", "-f", "raw", *more, "-", device, stdin=None,
-                    input=data)
+    done = hone.run("convert", "-f", "raw", *more, "-", device, stdin=None, input=data)
     assert done.returncode == 1
     assert "with the signature of qcow2 at offset 0" in error_line(done.stderr)
     assert content(device)[:MIB] == bytes(MIB)
@@ -673,11 +649,9 @@ def test_a_pipe_longer_than_dst_is_refused(hone, loop, work):
     target = work / "target.img"
     target.write_bytes(stale(2 * MIB))
     for words in [device], ["-n", target]:
-        done = hone.run("convert", "-f", "raw", "-", *words, stdin=None,
-                        input=data)
+        done = hone.run("convert", "-f", "raw", "-", *words, stdin=None, input=data)
         assert done.returncode == 1
-        assert "has 2097152 bytes, and the image has more; " in error_line(
-            done.stderr)
+        assert "has 2097152 bytes, and the image has more; " in error_line(done.stderr)
     assert os.stat(target).st_size == 2 * MIB
 
 
@@ -710,8 +684,7 @@ def test_no_file_is_made_in_place(hone, work):
     source = write_sparse(work / "disk.img", disk(2 * MIB))
     target = work / "target.img"
     said = hone.fails("convert", "-n", source, target)
-    assert said.endswith("cannot be opened for writing: No such file or "
-                         "directory")
+    assert said.endswith("cannot be opened for writing: No such file or " "directory")
     assert not target.exists()
     target.write_bytes(stale(MIB))
     said = hone.fails("convert", "-n", source, target)
@@ -738,8 +711,7 @@ def test_only_raw_is_written_in_place(hone, work):
     target.write_bytes(stale(4 * MIB))
     said = hone.misused("convert", "-n", source, target)
     assert "only a raw DST is written in place, not qcow2" in said
-    said = hone.misused("convert", "--keep-rest", "-O", "qcow2", source,
-                        target)
+    said = hone.misused("convert", "--keep-rest", "-O", "qcow2", source, target)
     assert "--keep-rest: " in said
     assert target.read_bytes() == stale(4 * MIB)
     for new in (work / "new", "-"):
@@ -842,8 +814,7 @@ def test_the_file_behind_a_device_that_nobody_uses_is_written(
     assert content(device) == disk(4 * MIB)
 
 
-def test_a_disk_is_not_copied_to_itself_through_a_device(
-        hone, attach, backing, work):
+def test_a_disk_is_not_copied_to_itself_through_a_device(hone, attach, backing, work):
     first, second = attach(backing), attach(backing, "-o", str(MIB))
     upper = attach(second)
     (work / "link").symlink_to(upper)
@@ -853,8 +824,7 @@ def test_a_disk_is_not_copied_to_itself_through_a_device(
             (first, "--force", backing), (upper, "-n", backing)):
         assert "is the source" in hone.fails("convert", source, *words)
     with open(first, "rb") as file:
-        assert "is the source" in hone.fails("convert", "-", second,
-                                             stdin=file)
+        assert "is the source" in hone.fails("convert", "-", second, stdin=file)
     assert backing.read_bytes() == stale(4 * MIB)
 
 

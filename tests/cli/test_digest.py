@@ -11,8 +11,7 @@ import images
 from harness import Stalled
 
 KI, MI = images.KI, images.MI
-ALGORITHMS = ("sha256", "sha512", "sha384", "sha224", "sha1", "md5",
-              "blake2b")
+ALGORITHMS = ("sha256", "sha512", "sha384", "sha224", "sha1", "md5", "blake2b")
 
 
 @pytest.fixture(autouse=True)
@@ -20,8 +19,7 @@ def with_openssl(request, hone):
     """Skips in a build without OpenSSL; one test is of that build."""
     has = b" with OpenSSL " in hone.version
     if has == (request.node.name == "test_a_build_without_openssl_says_so"):
-        pytest.skip(f"this hone was built {'with' if has else 'without'} "
-                    "OpenSSL")
+        pytest.skip(f"this hone was built {'with' if has else 'without'} " "OpenSSL")
 
 
 def expected(path, algorithm="sha256"):
@@ -84,8 +82,7 @@ def test_a_backing_chain_is_read(hone, image, work, qemu_img):
                    stdout=subprocess.DEVNULL)
     assert qemu_img("convert", "-O", "raw", str(top), str(raw))[0] == 0
     assert "--allow-backing" in hone.fails("digest", top)
-    assert digests(hone, "--allow-backing", work, top) == {
-        "sha256": expected(raw)}
+    assert digests(hone, "--allow-backing", work, top) == {"sha256": expected(raw)}
 
 
 def test_every_algorithm_alone_and_all_at_once(hone, image, threads):
@@ -203,8 +200,7 @@ def blocks_of(path, size, *algorithms):
     return found
 
 
-@pytest.mark.parametrize("size", [512, 4 * KI, 64 * KI, 512 * KI, MI, 4 * MI,
-                                  16 * MI])
+@pytest.mark.parametrize("size", [512, 4 * KI, 64 * KI, 512 * KI, MI, 4 * MI, 16 * MI])
 def test_the_digests_of_blocks_with_data(hone, image, out, size, threads):
     """In the same order, from any format, at any number of threads."""
     for name in "mixed", "written_zeros":
@@ -233,8 +229,7 @@ def test_a_list_of_blocks_that_is_not_complete_is_no_json(hone, work):
     assert done.returncode == 3 and done.stderr.startswith(b"hone: ")
     assert not done.stdout.endswith(b"}\n")
     with open("/dev/full", "wb") as full:
-        done = hone.run("digest", "--json", "--blocks", "512", source,
-                        stdout=full)
+        done = hone.run("digest", "--json", "--blocks", "512", source, stdout=full)
     assert done.returncode == 1 and done.stderr.count(b"\n") == 1
 
 
@@ -265,12 +260,10 @@ def test_the_progress_ends_after_the_digest(hone, work):
     for parts in ([], [(0, b"x")]):
         images.pieces(path, 64 * MI, *parts)
         reader, writer = os.pipe()
-        hone.ok("digest", "--progress-fd", str(writer), path,
-                pass_fds=[writer])
+        hone.ok("digest", "--progress-fd", str(writer), path, pass_fds=[writer])
         os.close(writer)
         with open(reader, "rb") as lines:
-            assert lines.read().decode().split() == [
-                f"{n}/100" for n in range(101)]
+            assert lines.read().decode().split() == [f"{n}/100" for n in range(101)]
 
 
 TARGETS = {"raw": ["-O", "raw"], "qcow2": ["-O", "qcow2"],
@@ -305,8 +298,7 @@ def test_a_conversion_prints_the_digest_of_what_it_copied(
 
 
 def test_without_the_option_a_conversion_has_no_digests(hone, image, out):
-    assert "digests" not in hone.json("convert", "--json", image("mixed"),
-                                      out / "d")
+    assert "digests" not in hone.json("convert", "--json", image("mixed"), out / "d")
     said = hone.ok("convert", "-q", "--digest", "sha1", image("mixed"),
                    out / "e").stdout
     assert said == b""
@@ -324,8 +316,7 @@ def test_a_conversion_of_a_compressed_chain_has_its_digest(
 
 
 @each_target
-def test_other_content_than_is_expected_is_refused(
-        hone, image, out, target, threads):
+def test_other_content_than_is_expected_is_refused(hone, image, out, target, threads):
     path = image("mixed")
     right = expected(path)
     words = ["convert", "-m", threads, *TARGETS[target]]
@@ -350,8 +341,7 @@ def test_other_content_than_is_expected_is_refused(
         hone.ok("compare", "-q", path, out / "d")
 
 
-def test_what_is_expected_and_what_is_printed_are_independent(
-        hone, image, out):
+def test_what_is_expected_and_what_is_printed_are_independent(hone, image, out):
     path = image("mixed")
     right = f"sha384:{expected(path, 'sha384')}"
     for listed in (["sha256"], ["sha384"], ["sha1", "sha384"]):
@@ -415,8 +405,7 @@ def test_several_images_are_expected_by_a_list(hone, small, work):
                     f"{expected(other)}  {other.name}\n")
     words = ["digest", "--expect", f"@{sums}", other, small]
     said = hone.ok(*words).stdout.decode()
-    assert said == (f"{expected(other)}  {other}\n"
-                    f"{expected(small)}  {small}\n")
+    assert said == (f"{expected(other)}  {other}\n" f"{expected(small)}  {small}\n")
     other.write_bytes(b"z" * 4096)
     done = hone.run(*words)
     assert done.returncode == 3

@@ -99,8 +99,7 @@ def test_a_list_of_blocks_ends_only_with_the_right_digest(hone, source):
     assert not done.stdout.endswith((b"]", b"\n", b"]}"))
 
 
-def test_the_file_is_read_once_in_its_order(
-        hone, strace, source, work, out):
+def test_the_file_is_read_once_in_its_order(hone, strace, source, work, out):
     trace = work / "trace"
     hone.ok("convert", "-q", "-m", "1", "--expect",
             f"sha256:{digest(source)}", source, out / "d",
@@ -142,8 +141,7 @@ def test_each_changed_byte_is_found(hone, source, out):
             old = file.read(1)
             file.seek(place)
             file.write(bytes([old[0] ^ 1]))
-        refused(hone, "convert", "--expect", f"sha256:{right}", source,
-                out / "d")
+        refused(hone, "convert", "--expect", f"sha256:{right}", source, out / "d")
         assert not os.listdir(out)
         with open(source, "r+b") as file:
             file.seek(place)
@@ -151,8 +149,7 @@ def test_each_changed_byte_is_found(hone, source, out):
 
 
 @pytest.mark.parametrize("change", ["cut", "written", "grown"])
-def test_a_file_that_changes_meanwhile_is_no_image(
-        hone, image, work, out, change):
+def test_a_file_that_changes_meanwhile_is_no_image(hone, image, work, out, change):
     path = work / "disk"
     shutil.copyfile(image("filled_ext4"), path)
     right = digest(path)
@@ -191,8 +188,7 @@ def test_tables_at_the_end_are_read(hone, work, out, qemu_img, threads):
     hone.ok("convert", "-q", "-m", threads, "--expect", f"sha256:{right}",
             path, out / "d")
     hone.ok("compare", "-q", "--strict", raw, out / "d")
-    refused(hone, "convert", "--expect", f"sha256:{wrong(right)}", path,
-            out / "e")
+    refused(hone, "convert", "--expect", f"sha256:{wrong(right)}", path, out / "e")
 
 
 def test_the_result_is_read_back(hone, source, out):
@@ -246,8 +242,7 @@ def test_the_bytes_of_a_pipe_have_a_digest(hone, image, source, out):
                        "0" * 64, "-", out / "d", stdin=cat.stdout).startswith(
                            "hone: stdin: the content is refused: ")
     assert not os.listdir(out)
-    assert "has no file name" in hone.fails(
-        "digest", "--expect", f"@{source}", "-")
+    assert "has no file name" in hone.fails("digest", "--expect", f"@{source}", "-")
 
 
 def test_a_pipe_gets_the_bytes_and_a_status(hone, source):
@@ -340,8 +335,7 @@ def test_a_list_comes_through_a_pipe(hone, source):
      "has a signed message without an end: the list is not complete"),
     ("0" * 64 + "  disk.img\n" + signed("\n"), "lists no SHA-2 or BLAKE2b digest of 'disk.img'"),
     (signed("\n") * 2, "has two signed messages")], ids=range(7))
-def test_a_list_without_the_digest_is_refused(
-        hone, small, work, out, text, said):
+def test_a_list_without_the_digest_is_refused(hone, small, work, out, text, said):
     sums = work / "sums"
     sums.write_text(text)
     for words in ["convert", small, out / "d"], ["digest", small]:
@@ -355,8 +349,7 @@ def test_a_list_that_cannot_be_read_is_an_error(hone, small, work):
         return hone.fails("digest", "--expect", what, small)
 
     missing = work / "missing"
-    assert f"hone: {missing}: cannot be opened: No such file" in fails(
-        f"@{missing}")
+    assert f"hone: {missing}: cannot be opened: No such file" in fails(f"@{missing}")
     assert "Is a directory" in fails(f"@{work}")
     large = work / "large"
     images.pieces(large, 16 * MI + 1)

@@ -88,8 +88,7 @@ def traced(hone, strace, work, words, in_place=False, **how):
     or a pipe as stdin."""
     log, final = work / "trace", f'"{words[-1].name}"'
     with alike():
-        hone.ok(*words, env=DISTURBED, before=[*strace, "-y", "-o", str(log)],
-                **how)
+        hone.ok(*words, env=DISTURBED, before=[*strace, "-y", "-o", str(log)], **how)
     counts = collections.Counter()
     calls, begun, renamed = [], False, False
     for line in log.read_text().splitlines():
@@ -240,8 +239,7 @@ def in_tar(small):
 
 def parts(data, size):
     """Number: bytes, for the parts of this size that are not all zeros."""
-    found = {at // size: data[at:at + size]
-             for at in range(0, len(data), size)}
+    found = {at // size: data[at:at + size] for at in range(0, len(data), size)}
     return {number: part for number, part in found.items() if any(part)}
 
 
@@ -366,8 +364,7 @@ def test_the_bytes_are_on_disk_before_the_name_appears(sweep, out):
     def last(names, where):
         return max(all_of(names, where))
     inside = f"<{out}/"
-    written = last({"write", "pwrite64", "pwritev", "ftruncate", "fallocate"},
-                   inside)
+    written = last({"write", "pwrite64", "pwritev", "ftruncate", "fallocate"}, inside)
     synced = last({"fsync"}, inside)
     # A file without a name has a second descriptor, by which it gets one.
     closed = min(i for i in all_of({"close"}, inside) if i > written)
@@ -400,8 +397,7 @@ def test_a_file_system_that_lacks_a_call_is_no_obstacle(sweep):
         if ever and call != first:
             continue
         for error in errors:
-            done, finished, strays, where = sweep.run(call, f"error={error}",
-                                                      ever)
+            done, finished, strays, where = sweep.run(call, f"error={error}", ever)
             assert done.returncode == 0 and finished and not strays, where
             tried += 1
     assert tried >= 1
@@ -423,17 +419,14 @@ def test_a_file_system_without_any_safe_rename_gets_a_plain_one(
     assert_same(small, out / "d", "raw")
 
 
-@pytest.mark.parametrize("rename, link", [("EIO", "EPERM"),
-                                          ("EINVAL", "EIO")])
-def test_a_rename_that_fails_otherwise_is_an_error(
-        hone, small, out, rename, link):
+@pytest.mark.parametrize("rename, link", [("EIO", "EPERM"), ("EINVAL", "EIO")])
+def test_a_rename_that_fails_otherwise_is_an_error(hone, small, out, rename, link):
     said = without(hone, rename, link).fails("convert", small, out / "d")
     assert "Input/output error" in said
     assert not os.listdir(out)
 
 
-def test_a_plain_rename_replaces_nothing_that_appeared_meanwhile(
-        hone, image, out):
+def test_a_plain_rename_replaces_nothing_that_appeared_meanwhile(hone, image, out):
     with Stalled(without(hone, "EINVAL", "EPERM"), "convert",
                  image("filled_ext4"), out / "d") as held:
         os.symlink("nowhere", out / "d")
@@ -492,13 +485,11 @@ def test_a_close_that_fails_is_an_error(sweep, out):
 
 
 @AT_EACH_CALL
-def test_a_signal_at_any_call_leaves_nothing_unfinished(
-        sweep, record_property):
+def test_a_signal_at_any_call_leaves_nothing_unfinished(sweep, record_property):
     died = 0
     for call in sweep.calls:
         number = sweep.random.choice(SIGNALS)
-        done, finished, strays, where = sweep.run(
-            call, f"signal={number.name}")
+        done, finished, strays, where = sweep.run(call, f"signal={number.name}")
         assert not strays, where
         assert done.returncode in (0, -number), where
         if done.returncode == 0:
@@ -512,15 +503,13 @@ def test_a_signal_at_any_call_leaves_nothing_unfinished(
 
 
 @AT_EACH_CALL
-def test_a_kill_at_any_call_leaves_nothing_under_the_final_name(
-        sweep, record_property):
+def test_a_kill_at_any_call_leaves_nothing_under_the_final_name(sweep, record_property):
     tried = 0
     for call in sweep.calls:
         done, finished, strays, where = sweep.run(call, "signal=SIGKILL")
         assert not strays or not sweep.nameless, where
         assert done.returncode in (-signal.SIGKILL, 137), where
-        assert not finished or call.after_rename or (
-            call.name in RENAMING), where
+        assert not finished or call.after_rename or (call.name in RENAMING), where
         tried += 1
     assert tried > 30
     record_property("faults", tried)
@@ -558,16 +547,14 @@ class InPlace:
         """One run. Returns it and what the target has then."""
         self.target.write_bytes(self.old)
         inject, done = disturb(self, call, fault)
-        return (done, self.target.read_bytes(),
-                f"{inject} {call.text[:100]}: {done}")
+        return (done, self.target.read_bytes(), f"{inject} {call.text[:100]}: {done}")
 
 
 IN_PLACE_FAULTS = [*(f"error={error}" for error in ERRORS), "signal=SIGTERM",
                    "signal=SIGKILL"]
 
 
-def test_a_disturbed_call_never_leaves_another_disk_in_place(
-        in_place, record_property):
+def test_a_disturbed_call_never_leaves_another_disk_in_place(in_place, record_property):
     """The old disk, zeros in its first MiB, or all of the new one."""
     head, tried = images.MI, collections.Counter()
     rng = random.Random(SEED)
@@ -582,8 +569,7 @@ def test_a_disturbed_call_never_leaves_another_disk_in_place(
             assert done.returncode == 1, where
             assert done.stderr.startswith(b"hone: "), where
         else:
-            assert done.returncode in (-signal.SIGTERM, -signal.SIGKILL,
-                                       137), where
+            assert done.returncode in (-signal.SIGTERM, -signal.SIGKILL, 137), where
         state = ("old" if has == in_place.old else
                  "new" if has == in_place.new else
                  "half" if not any(has[:head]) else "wrong")
@@ -594,8 +580,7 @@ def test_a_disturbed_call_never_leaves_another_disk_in_place(
     record_property("faults", sum(tried.values()))
 
 
-@pytest.mark.parametrize("command", ["map", "info", "compare", "digest",
-                                     "convert"])
+@pytest.mark.parametrize("command", ["map", "info", "compare", "digest", "convert"])
 def test_a_call_that_fails_never_gives_a_wrong_report(
         hone, strace, small, work, command):
     if command == "digest" and b"without OpenSSL" in hone.version:
@@ -617,8 +602,7 @@ def test_a_call_that_fails_never_gives_a_wrong_report(
         name = match[1]
         counts[name] += 1
         begun = begun or "source/disk." in line and name != "execve"
-        if (not begun or name in NEVER or "MAP_FIXED" in line
-                or "FUTEX_WAKE" in line):
+        if (not begun or name in NEVER or "MAP_FIXED" in line or "FUTEX_WAKE" in line):
             continue
         calls.append((name, counts[name]))
     rng = random.Random(f"{SEED} {command}")

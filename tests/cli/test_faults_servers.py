@@ -70,8 +70,7 @@ def export(content, work):
 
 def target(content, work):
     """An export as the destination, longer than the disk."""
-    server = nbd_server.Server(
-        work / "nbd", bytearray(OLD * (2 * MI // len(OLD))))
+    server = nbd_server.Server(work / "nbd", bytearray(OLD * (2 * MI // len(OLD))))
     assert content
     return server, [server.url]
 
@@ -142,8 +141,7 @@ class Sweep:
                     CANNOT_FAIL in text and name in ("read", "write")):
                 continue
             if number > begun[name] - (name == self.first):
-                calls.setdefault((name, number),
-                                 Call(name, number, text, renamed))
+                calls.setdefault((name, number), Call(name, number, text, renamed))
             renamed = renamed or (name in RENAMING and "/d\"" in text)
         log.unlink()
         assert len(counts) > 1 and self.finished()
@@ -210,8 +208,7 @@ def sweep(request, hone, strace, small, out):
 
 
 @pytest.mark.all
-def test_a_disturbed_call_gives_the_right_copy_or_none(
-        sweep, record_property):
+def test_a_disturbed_call_gives_the_right_copy_or_none(sweep, record_property):
     calls = sweep.traced()
     for call in calls:
         sweep.judge(call, sweep.random.choice(FAULTS))
@@ -242,8 +239,7 @@ def test_a_wake_up_that_the_kernel_refuses_is_repeated(sweep):
 
 def test_a_thread_that_cannot_start_is_named(sweep):
     """The limit of processes is no lack of memory."""
-    done = disturb(sweep, Call("clone3", 1, "", False), "error=EAGAIN",
-                   env=CLEAN)[1]
+    done = disturb(sweep, Call("clone3", 1, "", False), "error=EAGAIN", env=CLEAN)[1]
     assert done.returncode == 1, done
     assert error_line(done.stderr).endswith(
         "no thread can be started: Resource temporarily unavailable")

@@ -39,8 +39,7 @@ def tools(hone):
 
 @pytest.mark.all
 @pytest.mark.parametrize("driver", list(FORMATS))
-def test_the_commands_of_the_refusal_read_the_image(hone, small, work, driver,
-                                                    tools):
+def test_the_commands_of_the_refusal_read_the_image(hone, small, work, driver, tools):
     assert tools is None
     name, options = FORMATS[driver]
     (work / "key").write_bytes(b"secret")
@@ -116,8 +115,7 @@ def test_what_a_program_wrote_is_no_disk(hone, work, out, what):
         assert [test["name"] for test in found["checks"]
                 if not test["passed"]] == ["format"]
         data = (work / name).read_bytes()
-        done = run_piped(hone.run, data, "convert", "-O", "raw", "-",
-                         out / "x")
+        done = run_piped(hone.run, data, "convert", "-O", "raw", "-", out / "x")
         assert done.returncode == 1 and f"is {what}" in done.stderr.decode()
         assert not os.listdir(out)
         hone.ok("convert", "-q", "-f", "raw", work / name, out / "x")
@@ -153,8 +151,7 @@ def test_the_trailer_of_a_dmg_is_found_at_each_end(hone, work, out):
     assert done.returncode == 1 and (
         b"is a DMG image" in done.stderr or b"OpenSSL" in done.stderr)
     assert not os.listdir(out)
-    hone.ok("convert", "-q", "-f", "raw", "--allow-disguised", work / "a",
-            out / "x")
+    hone.ok("convert", "-q", "-f", "raw", "--allow-disguised", work / "a", out / "x")
     assert (out / "x").read_bytes() == data
 
 

@@ -50,8 +50,7 @@ def with_libcurl(request, hone):
     """Skips in a build without libcurl; one test is of that build."""
     has = bool(re.search(rb"\blibcurl \d", hone.version))
     if has == (request.node.name == "test_a_build_without_libcurl_says_so"):
-        pytest.skip(f"this hone was built {'with' if has else 'without'} "
-                    "libcurl")
+        pytest.skip(f"this hone was built {'with' if has else 'without'} " "libcurl")
 
 
 @pytest.fixture(name="small")
@@ -243,14 +242,12 @@ def test_six_requests_are_under_way_for_many_threads(web, out):
 
     with Server(images.noise(64 * MI), answer) as server:
         # Without a look at the end of the disk before the copy.
-        web.copies(server, out, "-m", "40", "--memory", "512M",
-                   "--allow-disguised")
+        web.copies(server, out, "-m", "40", "--memory", "512M", "--allow-disguised")
         assert max(most) == 6
 
 
 @pytest.mark.parametrize("command", ["convert", "digest", "compare"])
-def test_16_mib_are_requested_with_the_first_answer(
-        web, work, out, command):
+def test_16_mib_are_requested_with_the_first_answer(web, work, out, command):
     """The line to the server is idle for one round trip and no longer."""
     ahead, late = threading.Event(), []
 
@@ -326,8 +323,7 @@ def tar(path):
 
 
 @pytest.mark.parametrize("suffix", ["qcow2.bz2", "tar"])
-def test_info_of_a_packed_image_reads_less_than_a_megabyte(
-        hone, web, work, suffix):
+def test_info_of_a_packed_image_reads_less_than_a_megabyte(hone, web, work, suffix):
     """A block of bzip2 has 900 kB: ascending reads, with nothing ahead."""
     if suffix == "qcow2.bz2" and b"libbz2" not in hone.version:
         pytest.skip("this hone was built without libbz2")
@@ -442,8 +438,7 @@ def test_each_byte_is_copied_twice(web, work, out, answer):
 
 
 @pytest.mark.usefixtures("plain")
-def test_a_packed_archive_needs_little_more_memory_than_a_file(
-        hone, work, out):
+def test_a_packed_archive_needs_little_more_memory_than_a_file(hone, work, out):
     """That of what is requested ahead, with the digest of all bytes."""
     disk = images.noise(40 * MI)
     members = {"vm.ovf": b'<Envelope><References><File ovf:href="a.raw" '
@@ -498,8 +493,7 @@ def test_files_of_each_size_without_a_length(web, out, answer, size):
 
 
 @pytest.mark.parametrize("answer", [unknown, chunked])
-def test_a_qcow2_image_without_a_length(
-        hone, web, small, work, out, answer, threads):
+def test_a_qcow2_image_without_a_length(hone, web, small, work, out, answer, threads):
     hone.ok("convert", "-q", "-c", "-O", "qcow2", small, work / "image")
     with Server((work / "image").read_bytes(), answer) as server:
         digest = [expecting(server.content)] if answer is unknown else []
@@ -513,8 +507,7 @@ def test_a_qcow2_image_without_a_length(
 NO_END = "gave no length that shows whether this is the end of the file"
 
 
-@pytest.mark.parametrize("length", [
-    None, 2 ** 64 - 1, 2 ** 64, 10 ** 30], ids=str)
+@pytest.mark.parametrize("length", [None, 2 ** 64 - 1, 2 ** 64, 10 ** 30], ids=str)
 def test_a_connection_that_is_closed_is_no_end(web, out, work, length):
     """Half a disk looks the same."""
     disk = work / "disk"
@@ -541,8 +534,7 @@ CUTS = {
 
 
 @pytest.mark.parametrize("fields", CUTS.values(), ids=CUTS)
-def test_a_length_beside_chunks_cuts_no_disk(
-        hone, web, out, work, fields):
+def test_a_length_beside_chunks_cuts_no_disk(hone, web, out, work, fields):
     """A mirror would cut a disk although the digest of all bytes is right."""
     with Server(images.noise(MI), script(
             head(200, fields), chunk(), write(b"0\r\n\r\n"),
@@ -556,10 +548,8 @@ def test_a_length_beside_chunks_cuts_no_disk(
         assert web.run("compare", "--strict", "-f", "raw", work / "cut",
                        server.url()).returncode == 1
         (work / "raw").write_bytes(server.content)
-        server.content = fixed(work / "disk.vhd",
-                               server.content).read_bytes()
-        web.ok("convert", "-q", "-f", "vhd", "-O", "raw", server.url(),
-               out / "raw")
+        server.content = fixed(work / "disk.vhd", server.content).read_bytes()
+        web.ok("convert", "-q", "-f", "vhd", "-O", "raw", server.url(), out / "raw")
         hone.ok("compare", "--strict", work / "raw", out / "raw")
 
 
@@ -663,8 +653,7 @@ def test_a_range_in_place_of_the_whole_file(web, out, first):
     with Server(images.noise(MI), turns(first, script(
             head(206, {"Content-Range": f"bytes 0-131071/{MI}"}, BLOCK),
             send(images.noise(BLOCK))))) as server:
-        assert "with a range in place of the whole file" in web.refuses(
-            server, out)
+        assert "with a range in place of the whole file" in web.refuses(server, out)
 
 
 @pytest.mark.parametrize("first", NO_RANGES.values(), ids=NO_RANGES)
@@ -739,12 +728,10 @@ def test_a_slow_reader_is_not_a_silent_server(web, ranges):
     assert sent < len(content) and got == content
 
 
-def test_a_list_of_digests_from_a_server_that_never_answers(
-        web, small, digests):
+def test_a_list_of_digests_from_a_server_that_never_answers(web, small, digests):
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"https://127.0.0.1:{server.getsockname()[1]}/sums"
-        said = web.fails("digest", "--timeout", "1", "--expect", url, small,
-                         code=4)
+        said = web.fails("digest", "--timeout", "1", "--expect", url, small, code=4)
     assert "the server sent nothing for 1 seconds" in said
     assert "is not safe" in web.hone.fails(
         "digest", "--expect", url.replace("https", "HTTP"), small)
@@ -756,8 +743,7 @@ def test_an_address_without_a_path_shows_no_password(web, work, digests):
     """Its last part is no name that a list could have."""
     sums = work / "SUMS"
     sums.write_text("0" * 64 + "  other\n")
-    said = web.fails("digest", "--expect", f"@{sums}",
-                     "https://me:hidden@127.0.0.1:1")
+    said = web.fails("digest", "--expect", f"@{sums}", "https://me:hidden@127.0.0.1:1")
     assert said == ("hone: https://127.0.0.1:1: has no file name that a list "
                     "of digests could have")
 
@@ -878,8 +864,7 @@ def test_what_comes_in_place_of_an_image_is_no_disk(web, out, name, form):
     answer = {"ranges": None, "whole": whole, "stream": chunked}[form]
     with Server(text, answer) as server:
         if (name, form) != ("part", "stream"):
-            said = web.fails("convert", server.url("/disk.img"),
-                             out / "never")
+            said = web.fails("convert", server.url("/disk.img"), out / "never")
             assert any(part in said for part in reason.split("|")), said
         assert not os.listdir(out)
         web.copies(server, out)
@@ -894,8 +879,7 @@ def test_a_text_in_an_archive_on_a_server_is_no_disk(web, out, work):
     (out / "d").unlink()
     for answer in None, whole:
         with Server((work / "a.tar").read_bytes(), answer) as server:
-            assert reason in web.fails(
-                "convert", server.url("/a.tar"), out / "d")
+            assert reason in web.fails("convert", server.url("/a.tar"), out / "d")
     assert not os.listdir(out)
 
 
@@ -931,8 +915,7 @@ LIES = {
 @pytest.mark.parametrize("when", [0, 1])
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
 def test_a_range_that_was_not_asked_for(web, out, lie, when):
-    with Server(images.noise(2 * BLOCK),
-                turns(*[None] * when, good(**lie))) as server:
+    with Server(images.noise(2 * BLOCK), turns(*[None] * when, good(**lie))) as server:
         if when:
             # A copy would have the whole file with the first answer.
             done = web.run("map", "-f", "raw", server.url())
@@ -1002,11 +985,9 @@ def test_a_file_that_changes_meanwhile(web, out, before, after, same):
 
 
 LINE = b"X-Foo: " + b"a" * 1000 + b"\r\n"
-BEGIN, OK, EARLY = (b"HTTP/1.1 %d x\r\n" % status for status in (
-    206, 200, 103))
+BEGIN, OK, EARLY = (b"HTTP/1.1 %d x\r\n" % status for status in (206, 200, 103))
 RANGE = b"Content-Range: bytes 0-511/512\r\n"
-CHUNKED = (b"Transfer-Encoding: chunked\r\n\r\n200\r\n" + bytes(512) +
-           b"\r\n0\r\n")
+CHUNKED = (b"Transfer-Encoding: chunked\r\n\r\n200\r\n" + bytes(512) + b"\r\n0\r\n")
 
 
 @pytest.mark.parametrize("before, line, after", [
@@ -1063,28 +1044,23 @@ def test_an_encoding_of_a_gzip_file_is_its_suffix(web, out, form, name):
         return handler.write(b"0\r\n\r\n") or True
     disk = images.noise(MI)
     with Server(gzip.compress(disk, 1), answer) as server:
-        for path in ("/disk.img.gz", "/disk.tgz", "/disk.IMG.GZ?x=.zip",
-                     "/latest"):
-            words = ["--unpack=gzip", expecting(server.content),
-                     server.url(path)]
+        for path in ("/disk.img.gz", "/disk.tgz", "/disk.IMG.GZ?x=.zip", "/latest"):
+            words = ["--unpack=gzip", expecting(server.content), server.url(path)]
             if "tgz" in path:
                 words[0] = "--unpack=none"
-            web.ok("convert", "-q", "-f", "raw", "-O", "raw", *words,
-                   out / "raw")
+            web.ok("convert", "-q", "-f", "raw", "-O", "raw", *words, out / "raw")
             assert (out / "raw").read_bytes() == (
                 server.content if "tgz" in path else disk)
             (out / "raw").unlink()
         assert "encoded the file" in web.refuses(server, out)
         server.content = disk
         for path in "/disk.img.gz", "/latest":
-            assert "encoded the file" in web.refuses(
-                server, out, url=server.url(path))
+            assert "encoded the file" in web.refuses(server, out, url=server.url(path))
 
 
 @pytest.mark.parametrize("name", ["deflate", "gzip, gzip", "x-gzipx", "br"])
 def test_another_encoding_of_a_gzip_file(web, out, name):
-    with Server(gzip.compress(bytes(MI)),
-                good(Content_Encoding=name)) as server:
+    with Server(gzip.compress(bytes(MI)), good(Content_Encoding=name)) as server:
         assert "encoded the file" in web.refuses(
             server, out, url=server.url("/disk.img.gz"))
 
@@ -1132,24 +1108,20 @@ def test_a_redirect_to_a_private_address_is_refused(web, out, option):
             said = web.refuses(server, out, option, url=server.url("/port"))
             assert "the server redirects to 127.0.0.1, a private add" in said
             for place in PRIVATE:
-                said = web.refuses(server, out, option,
-                                   url=server.url("/to/" + place))
+                said = web.refuses(server, out, option, url=server.url("/to/" + place))
                 assert "a private address" in said, (place, said)
             assert not other.requests
             web.copies(server, out, url=server.url("/port"))
 
 
-@pytest.mark.parametrize("command", [
-    "map", "info", "compare", "check", "digest"])
+@pytest.mark.parametrize("command", ["map", "info", "compare", "check", "digest"])
 def test_each_command_refuses_redirects(web, command):
     with Server(images.noise(MI)) as other:
         with Server(answer=status(302, Location=other.url())) as server:
             words = [command, "--public-redirects", server.url()]
-            done = web.run(*words, *([server.url()] if command == "compare"
-                                     else []))
+            done = web.run(*words, *([server.url()] if command == "compare" else []))
             assert b"a private address" in done.stderr
-            assert done.returncode == (
-                2 if command in ("compare", "check") else 1)
+            assert done.returncode == (2 if command in ("compare", "check") else 1)
         assert not other.requests
 
 
@@ -1204,8 +1176,7 @@ def test_secrets_go_to_no_other_host(web, out, work):
             for words in ["--http-header", f"@{header}"], []:
                 for path in "/far", "/near":
                     user = "" if words else "me:pass@"
-                    web.copies(server, out, *words,
-                               url=server.url(path, user=user))
+                    web.copies(server, out, *words, url=server.url(path, user=user))
                 wanted = ({"X-Token": "abc", "Cookie": "a=b",
                            "Authorization": "Mine x"} if words else
                           {"Authorization": "Basic bWU6cGFzcw=="})
@@ -1214,15 +1185,13 @@ def test_secrets_go_to_no_other_host(web, out, work):
                         assert request.headers[name] == value
                 server.requests.clear()
         for request in other.requests:
-            assert not {"X-Token", "Cookie", "Authorization"} & set(
-                request.headers)
+            assert not {"X-Token", "Cookie", "Authorization"} & set(request.headers)
 
 
 def traced(done):
     """The lines of --trace without their times and without libcurl's reason
     for a lost connection; stderr has no others."""
-    lines = re.findall(r"hone: trace \d+\.\d{3}: (#[^\n]+)\n",
-                       done.stderr.decode())
+    lines = re.findall(r"hone: trace \d+\.\d{3}: (#[^\n]+)\n", done.stderr.decode())
     assert len(lines) == done.stderr.count(b"\n"), done.stderr
     return [re.sub(r"( offset [1-9]\d*: )[^;]+", r"\1lost",
                    re.sub(r" \d+ ms", " N ms", line)) for line in lines]
@@ -1262,10 +1231,8 @@ def test_a_trace_shows_what_happens_and_no_secret(web, out, work):
 
 
 def test_a_trace_of_a_server_without_ranges_and_of_a_failure(web):
-    with Server(bytes(BLOCK), places({"/a": whole,
-                                      "/b": status(404)})) as server:
-        done = web.run("digest", "-f", "raw", "--trace", "http",
-                       server.url("/a"))
+    with Server(bytes(BLOCK), places({"/a": whole, "/b": status(404)})) as server:
+        done = web.run("digest", "-f", "raw", "--trace", "http", server.url("/a"))
         assert traced(done) == [
             f"#1 GET {server.url('/a')} bytes 0-4194303",
             "#1 answered 200, 131072 bytes",
@@ -1342,8 +1309,7 @@ def test_neither_reports_nor_proc_have_a_secret(web, small, out):
         assert request.path == "/disk.img?secret"
         assert request.headers["Authorization"]
         if not seen:
-            seen.extend(command_lines(
-                b"/disk.img", handler.server.url()[7:].encode()))
+            seen.extend(command_lines(b"/disk.img", handler.server.url()[7:].encode()))
 
     with Server(small.read_bytes(), answer) as server:
         url = server.url("/disk.img?secret", user="me:secret@")
@@ -1393,8 +1359,7 @@ def signed():
         assert (key, where) == (keys["AWS_ACCESS_KEY_ID"], region)
         assert request.headers["X-Amz-Date"].startswith(day)
         assert request.headers.get("X-Amz-Security-Token") == token
-        assert {"host", "x-amz-date", "x-amz-content-sha256"} <= set(
-            names.split(";"))
+        assert {"host", "x-amz-date", "x-amz-content-sha256"} <= set(names.split(";"))
         if token:
             assert "x-amz-security-token" in names.split(";")
         signer = auth.S3SigV4Auth(credentials.Credentials(
@@ -1466,8 +1431,7 @@ region = ap-south-2
 endpoint_url = {server.url("")}
 aws_access_key_id = LATE
 """)
-        default = {"AWS_ACCESS_KEY_ID": "DEFAULT",
-                   "AWS_SECRET_ACCESS_KEY": "secret"}
+        default = {"AWS_ACCESS_KEY_ID": "DEFAULT", "AWS_SECRET_ACCESS_KEY": "secret"}
         mine = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
                 "AWS_SECRET_ACCESS_KEY": "abc/+=def"}
         moved = {"AWS_SHARED_CREDENTIALS_FILE": str(web.home / "c"),

@@ -146,8 +146,7 @@ def nginx(tmp_path_factory):
 @pytest.fixture
 def web(hone, tmp_path):
     """Runs the command on addresses, with the certificate of the tests."""
-    if b"libcurl 7" not in hone.version and (
-            b"libcurl 8" not in hone.version):
+    if b"libcurl 7" not in hone.version and (b"libcurl 8" not in hone.version):
         pytest.skip("this hone was built without libcurl")
     (tmp_path / "home").mkdir()
     return Web(hone, tmp_path / "home")
@@ -170,8 +169,7 @@ def trusted(nginx):
 def context_of(nginx):
     """The certificate of nginx, for another server."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(nginx.folder / "cert.pem",
-                            nginx.folder / "key.pem")
+    context.load_cert_chain(nginx.folder / "cert.pem", nginx.folder / "key.pem")
     return context
 
 
@@ -254,8 +252,7 @@ def test_a_limit_of_the_rate(web, nginx, out):
 
 
 def test_a_redirect_from_http_to_https_and_not_back(web, nginx, out):
-    copy(web, nginx, out, f"http://localhost:{nginx.plain}/up/",
-         env=trusted(nginx))
+    copy(web, nginx, out, f"http://localhost:{nginx.plain}/up/", env=trusted(nginx))
     said = web.fails("convert", f"https://localhost:{nginx.tls}/down/",
                      out / "d", env=trusted(nginx))
     assert "the server redirects from https to http" in said
@@ -314,8 +311,7 @@ def test_an_option_names_who_is_trusted(web, nginx, out, command):
         command, url, *last, code=2 if command in ("check", "compare") else 1)
 
 
-def test_an_option_has_precedence_over_the_environment(
-        web, nginx, stranger, out):
+def test_an_option_has_precedence_over_the_environment(web, nginx, stranger, out):
     """In each, one certificate is good: that of the option, or the other."""
     url = f"https://localhost:{nginx.tls}/disk.img"
     good, bad = nginx.folder / "cert.pem", stranger
@@ -325,11 +321,9 @@ def test_an_option_has_precedence_over_the_environment(
                         {"SSL_CERT_FILE": str(other)},
                         {"SSL_CERT_DIR": folder_of(other)}):
                 if works:
-                    copy(web, nginx, out, url, "--threads", "1", *option,
-                         env=env)
+                    copy(web, nginx, out, url, "--threads", "1", *option, env=env)
                 else:
-                    assert "certificate" in web.fails(
-                        "info", *option, url, env=env)
+                    assert "certificate" in web.fails("info", *option, url, env=env)
     # One of both is enough.
     copy(web, nginx, out, url, "--cacert", bad, "--capath", folder_of(good))
     copy(web, nginx, out, url, "--cacert", good, "--capath", folder_of(bad))
@@ -402,8 +396,7 @@ def test_a_folder_of_certificates_that_is_none(web, nginx, work, out):
     assert not os.listdir(out)
 
 
-def test_an_option_names_who_is_trusted_for_a_list_of_digests(
-        web, nginx, stranger):
+def test_an_option_names_who_is_trusted_for_a_list_of_digests(web, nginx, stranger):
     """And the fields of the image's host do not go to that of the list."""
     image = nginx.folder / "files" / "disk.img"
     cert = nginx.folder / "cert.pem"
@@ -412,8 +405,7 @@ def test_an_option_names_who_is_trusted_for_a_list_of_digests(
     token.write_text("X-Token: secret\n")
     with Server(sums.encode(), context=context_of(nginx)) as server:
         url = server.url("/SHA256SUMS").replace("127.0.0.1", "localhost")
-        words = ["digest", "-f", "raw", "--http-header", f"@{token}",
-                 "--expect", url]
+        words = ["digest", "-f", "raw", "--http-header", f"@{token}", "--expect", url]
         for option in ["--cacert", cert], ["--capath", folder_of(cert)]:
             web.ok(*words, *option, image)
         assert "certificate" in web.fails(
@@ -431,8 +423,7 @@ def test_a_proxy_with_tls(web, nginx, out):
     with Server(images.noise(MI), context=context_of(nginx)) as server:
         env = {"http_proxy": server.url("").replace("127.0.0.1", "localhost")}
         web.copies(server, out, "--capath", folder_of(cert), url=url, env=env)
-        web.copies(server, out, url=url, env={
-            **env, "SSL_CERT_DIR": folder_of(cert)})
+        web.copies(server, out, url=url, env={**env, "SSL_CERT_DIR": folder_of(cert)})
         for words in [], ["--cacert", cert]:
             assert web.refuses(server, out, *words, url=url, env=env).endswith(
                 "; --capath DIR trusts other authorities, also of a proxy")
@@ -495,8 +486,7 @@ def test_tls_that_fails_after_the_first_answer(web, nginx, out):
         def answer(handler, request):
             if request.number < 1:
                 return None
-            return handler.status(302, Location=(
-                f"https://localhost:{plain.port}/a"))
+            return handler.status(302, Location=(f"https://localhost:{plain.port}/a"))
         with Server(content, answer, context_of(nginx)) as server:
             web.refuses(server, out, "--cacert", nginx.folder / "cert.pem",
                         url=server.url().replace("127.0.0.1", "localhost"),
@@ -529,8 +519,7 @@ def test_a_proxy_that_cannot_be_used(web, scheme, proxy, code):
     (407, " (proxy authentication required)", 1), (403, " (forbidden)", 1),
     (302, "", 1), (503, " (service unavailable)", 4)])
 def test_a_proxy_that_does_not_connect(web, status, text, code):
-    with Raw(f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode()
-             ) as server:
+    with Raw(f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode()) as server:
         said = web.fails("info", f"https://{NOWHERE}/a", code=code, env={
             "https_proxy": f"http://127.0.0.1:{server.port}"})
         assert said.endswith(f": the proxy answered {status}{text}")
@@ -544,8 +533,7 @@ def test_the_expected_digest_of_a_file_on_a_server(web, nginx, out):
         url = f"http://127.0.0.1:{nginx.plain}/{place}disk.img"
         done = copy(web, nginx, out, url + "?a", **{})
         assert done.warned == 1
-        done = web.ok("convert", "-f", "raw", "--expect", right, url,
-                      out / "d")
+        done = web.ok("convert", "-f", "raw", "--expect", right, url, out / "d")
         assert done.warned == 0
         assert (out / "d").read_bytes() == content
         (out / "d").unlink()
@@ -561,8 +549,7 @@ def test_a_list_of_digests_on_a_server(web, nginx, out):
     image = f"http://localhost:{nginx.plain}/disk%2Eimg?key=a/b"
     env = trusted(nginx)
     for digest, code in (right, 0), ("0" * 64, 3):
-        (files / "SHA256SUMS").write_text(
-            f"{'1' * 64} *b\n{digest} *disk.img\n")
+        (files / "SHA256SUMS").write_text(f"{'1' * 64} *b\n{digest} *disk.img\n")
         for url in f"{here}/SHA256SUMS", f"@{here}/none/SHA256SUMS?x=/":
             words = ["-f", "raw", "--expect", url, image]
             if code == 0:
@@ -587,10 +574,8 @@ def test_a_proxy(web, out):
         assert handler.server
         return None
     with Server(images.noise(MI), answer) as server:
-        for env in ({"http_proxy": server.url("")},
-                    {"all_proxy": server.url("")}):
-            web.copies(server, out, url=f"http://{NOWHERE}:81/a?b",
-                       env=env)
+        for env in ({"http_proxy": server.url("")}, {"all_proxy": server.url("")}):
+            web.copies(server, out, url=f"http://{NOWHERE}:81/a?b", env=env)
         said = web.fails("info", f"http://{NOWHERE}:81/a", code=4, env={
             "http_proxy": server.url(""), "no_proxy": NOWHERE})
         assert "Could not resolve host" in said

@@ -24,12 +24,10 @@ def test_info_tells_format_sizes_and_disk_usage(hone, image):
         assert word in said
 
 
-@pytest.mark.parametrize("bits, size", [(9, "512"), (16, "64k"),
-                                        (21, "2M")])
+@pytest.mark.parametrize("bits, size", [(9, "512"), (16, "64k"), (21, "2M")])
 def test_info_shows_the_header_of_a_qcow2_file(hone, image, out, bits, size):
     output = out / "disk.qcow2"
-    hone.ok("convert", "-q", "-o", f"cluster_size={size}", image("mixed"),
-            output)
+    hone.ok("convert", "-q", "-o", f"cluster_size={size}", image("mixed"), output)
     found = hone.json("info", "--json", output)
     assert (found["format"], found["version"], found["cluster_size"]) == (
         "qcow2", 3, 1 << bits)
@@ -64,8 +62,7 @@ def faulty(hone, path, *words):
     return found
 
 
-def test_info_of_half_a_file_shows_the_header_then_the_fault(
-        hone, image, out):
+def test_info_of_half_a_file_shows_the_header_then_the_fault(hone, image, out):
     """A download that was cut. Our own writer puts its tables last."""
     path = out / "disk.qcow2"
     hone.ok("convert", "-q", image("mixed"), path)
@@ -81,8 +78,7 @@ def test_info_of_half_a_file_shows_the_header_then_the_fault(
 
 def test_info_shows_the_snapshots_that_are_whole(hone, out):
     path = out / "disk.qcow2"
-    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", path, "1M"],
-                   check=True)
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", path, "1M"], check=True)
     for name in "first", "second":
         subprocess.run(["qemu-img", "snapshot", "-c", name, path], check=True)
     with open(path, "r+b") as file:
@@ -121,8 +117,7 @@ def test_cpu_names_a_variant_for_each_part(hone):
 
 def test_cpu_shows_the_traits(hone):
     traits = hone.json("cpu", "--json")["traits"]
-    assert list(traits) == ["copy_min", "copy_max", "stream_min",
-                            "stream_l2"]
+    assert list(traits) == ["copy_min", "copy_max", "stream_min", "stream_l2"]
     shown = dict(line.split(maxsplit=1) for line in
                  hone.ok("cpu").stdout.decode().splitlines())
     assert shown["own"].startswith(
@@ -143,12 +138,9 @@ def test_cpu_limit_takes_features_away_and_never_adds_any(hone):
 
 
 @pytest.mark.parametrize("limit", ["none", "sse2", "sse2,avx2", "all"])
-def test_a_conversion_reports_the_variant_it_was_limited_to(
-        hone, small, out, limit):
-    variant = hone.json("--cpu-limit", limit, "cpu", "--json")[
-        "variants"]["zero"]
-    result = hone.json("--cpu-limit", limit, "convert", "--json", small,
-                       out / "d")
+def test_a_conversion_reports_the_variant_it_was_limited_to(hone, small, out, limit):
+    variant = hone.json("--cpu-limit", limit, "cpu", "--json")["variants"]["zero"]
+    result = hone.json("--cpu-limit", limit, "convert", "--json", small, out / "d")
     assert result["zero_variant"] == variant
     assert_same(small, out / "d", "raw")
 
@@ -157,8 +149,7 @@ def test_sizes_and_dates_of_an_image_are_for_people(hone, work):
     """JSON has the numbers."""
     image = work / "disk.qcow2"
     need("qemu-img")
-    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", image, "1G"],
-                   check=True)
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", image, "1G"], check=True)
     subprocess.run(["qemu-img", "snapshot", "-c", "s", image], check=True)
     found = hone.json("info", "--json", image)
     date = time.gmtime(found["snapshots"][0]["date"])

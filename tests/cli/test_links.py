@@ -70,8 +70,7 @@ def test_such_a_link_in_the_middle_of_the_path_is_refused(
         hone, small, tmp, precious, words):
     link(tmp / "folder", precious.parent, OTHER)
     for middle in "folder", "folder/.", "folder/../precious":
-        said = hone.fails("convert", *words, "-O", "raw", small,
-                          f"{tmp}/{middle}/d")
+        said = hone.fails("convert", *words, "-O", "raw", small, f"{tmp}/{middle}/d")
         assert said == (f"hone: {tmp}/{middle}/d: leads through 'folder', a "
                         f"symbolic link of another user ({OTHER}) in a sticky "
                         "directory")
@@ -162,8 +161,7 @@ def somebody(hone):
     who = {"user": OTHER, "group": OTHER, "extra_groups": []}
     try:
         hone.ok("--version", **who)
-    except (OSError, AssertionError, PermissionError,
-            subprocess.SubprocessError):
+    except (OSError, AssertionError, PermissionError, subprocess.SubprocessError):
         pytest.skip("another user cannot reach the command")
     with tempfile.TemporaryDirectory() as name:
         place = pathlib.Path(name)
@@ -183,8 +181,7 @@ def test_who_is_not_root_follows_the_same_rule(hone, somebody):
     for name, owner, followed in ("a", OTHER, True), ("b", 0, True), (
             "c", THIRD, False):
         link(place / name, own, owner)
-        done = hone.run("convert", "-q", place / "s", place / name / name,
-                        **who)
+        done = hone.run("convert", "-q", place / "s", place / name / name, **who)
         assert (done.returncode == 0) == followed, done.stderr
         assert (own / name).exists() == followed
     (place / "f").write_bytes(bytes(SIZE))
@@ -205,8 +202,7 @@ def test_links_of_any_length_lead_to_the_file(hone, small, work):
         os.symlink(path, work / f"direct{i}")
         said = hone.fails("convert", small, work / f"direct{i}")
         assert "already exists; --force replaces it" in said
-        hone.ok("convert", "-q", "-n", "-O", "raw", small,
-                work / f"direct{i}")
+        hone.ok("convert", "-q", "-n", "-O", "raw", small, work / f"direct{i}")
         assert_same(small, work / path, "raw")
         os.unlink(work / path)
 
@@ -226,8 +222,7 @@ def test_a_link_that_leads_nowhere_is_refused(hone, small, out, words):
             ("file/d", "its directory cannot be opened: Not a directory")):
         said = hone.fails("convert", *words, "-O", "raw", small, out / name)
         assert f"{name}: {reason}" in said
-    said = hone.fails("convert", *words, "-O", "raw", small,
-                      out / "folder link")
+    said = hone.fails("convert", *words, "-O", "raw", small, out / "folder link")
     assert ("is neither" if "-n" in words else "is a directory") in said
     assert sorted(os.listdir(out)) == ["broken", "file", "folder",
                                        "folder link", "loop"]
@@ -262,6 +257,5 @@ def test_no_call_resolves_the_whole_path(hone, strace, small, work):
                     "trace=%file"])
     calls = [line for line in (work / "log").read_text().splitlines()
              if "execve" not in line]
-    assert any('"d", O_RDWR' in line and "O_NOFOLLOW" in line
-               for line in calls)
+    assert any('"d", O_RDWR' in line and "O_NOFOLLOW" in line for line in calls)
     assert not [line for line in calls if "folder/d" in line]

@@ -46,10 +46,8 @@ def commands(source, out):
             ["compare", other, source])
 
 
-@pytest.mark.parametrize("held", [
-    WRITER, (WRITE,), (RESIZE,), (NO_READ,)], ids=str)
-def test_a_source_that_another_process_may_write_is_refused(
-        hone, small, out, held):
+@pytest.mark.parametrize("held", [WRITER, (WRITE,), (RESIZE,), (NO_READ,)], ids=str)
+def test_a_source_that_another_process_may_write_is_refused(hone, small, out, held):
     with locked(small, held):
         for words in commands(small, out):
             said = hone.fails(*words)
@@ -106,10 +104,8 @@ def test_writers_are_kept_out_while_the_source_is_read(hone, image, out):
                      NO_WRITE: shared, NO_RESIZE: shared}
 
 
-@pytest.mark.parametrize("error", ["EINVAL", "ENOLCK", "ENOSYS",
-                                   "EOPNOTSUPP"])
-def test_a_file_system_without_locks_is_no_obstacle(
-        hone, strace, small, error):
+@pytest.mark.parametrize("error", ["EINVAL", "ENOLCK", "ENOSYS", "EOPNOTSUPP"])
+def test_a_file_system_without_locks_is_no_obstacle(hone, strace, small, error):
     hone.ok("info", small, before=[
         *strace, "-qq", "-o", "/dev/null", "-e", "trace=fcntl", "-e",
         f"inject=fcntl:error={error}:when=4+"])
@@ -150,8 +146,7 @@ def qcow2(small, out):
     return path
 
 
-def test_an_image_that_qemu_nbd_serves_for_writing_is_refused(
-        hone, qemu_img, qcow2):
+def test_an_image_that_qemu_nbd_serves_for_writing_is_refused(hone, qemu_img, qcow2):
     with qemu_nbd(qcow2, "-f", "qcow2"):
         said = hone.fails("info", qcow2)
         assert "is open for writing in another process" in said
@@ -178,8 +173,7 @@ def test_an_image_that_qemu_io_writes_is_refused(hone, qemu_img, small):
     hone.ok("map", small)
 
 
-def test_qemu_does_not_write_what_is_being_read(
-        hone, qemu_img, image, work, out):
+def test_qemu_does_not_write_what_is_being_read(hone, qemu_img, image, work, out):
     source = work / "busy.img"
     source.write_bytes(image("filled_ext4").read_bytes())
     with Stalled(hone, "convert", "-q", source, out / "d") as held:

@@ -38,8 +38,7 @@ def without_zeros(parts):
 
 # What is allocated but was never written, as the log of XFS, is a hole until it is
 # in the page cache, where reading the pages before it may bring it at any time.
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if name != "preallocated"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "preallocated"])
 def test_map_tells_data_zeros_and_holes_apart(hone, image, name):
     before = extents.kinds(image(name), 4096)
     found = mapped(hone, image(name))
@@ -85,11 +84,9 @@ def test_extents_for_people_differ_in_kind(hone, work):
     (work / "disk").write_bytes(part * 16)
     hone.ok("convert", "-c", work / "disk", work / "disk.qcow2")
     found = hone.json("map", "--json", work / "disk.qcow2")
-    assert [sorted(entry)[0] for entry in found] == [
-        "host_offset", "compressed"] * 16
+    assert [sorted(entry)[0] for entry in found] == ["host_offset", "compressed"] * 16
     lines = hone.ok("map", work / "disk.qcow2").stdout.splitlines()
-    assert [line.split() for line in lines[1:-1]] == [
-        [b"0", b"2097152", b"data"]]
+    assert [line.split() for line in lines[1:-1]] == [[b"0", b"2097152", b"data"]]
 
 
 def test_map_of_an_empty_file_is_an_empty_list(hone, work):

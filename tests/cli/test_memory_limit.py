@@ -74,8 +74,7 @@ def content(kind):
     if kind is None:
         return bytes(CHUNK)
     make = random.Random(kind)
-    runs = b"".join(bytes([byte | 1]) * (15 * KI)
-                    for byte in make.randbytes(512))
+    runs = b"".join(bytes([byte | 1]) * (15 * KI) for byte in make.randbytes(512))
     return make.randbytes(512 * KI) + runs
 
 
@@ -187,8 +186,7 @@ def test_a_file_as_source(limited, disk, out, suffix):
     "raw", "qcow2", "zlib.qcow2", "raw.gz", "raw.zst", "raw.9.xz",
     "raw.blocks.xz", "raw.long.zst"])
 def test_a_pipe_as_source(limited, disk, out, suffix):
-    with subprocess.Popen(["cat", disk(suffix)],
-                          stdout=subprocess.PIPE) as cat:
+    with subprocess.Popen(["cat", disk(suffix)], stdout=subprocess.PIPE) as cat:
         limited("convert", "-q", "-", out, stdin=cat.stdout)
 
 
@@ -238,8 +236,7 @@ def test_a_bucket_as_source(limited, disk, out, served):
 
 @pytest.mark.parametrize("answer", [Handler.whole, chunked])
 @pytest.mark.parametrize("suffix", ["raw", "qcow2", "raw.gz"])
-def test_a_server_without_ranges_as_source(limited, disk, out, served, suffix,
-                                           answer):
+def test_a_server_without_ranges_as_source(limited, disk, out, served, suffix, answer):
     with served(disk(suffix), answer) as server:
         limited("convert", "-q", server.url(f"/disk.{suffix}"), out)
 
@@ -298,8 +295,7 @@ def test_a_device_as_destination(limited, disk, out):
     ("qcow2", ("-c", "-o", "compression_type=zstd,cluster_size=2M",
                "--level", "19"))],
     ids=["vhd", "vmdk", "gce", "packed", "plain", "zlib", "zstd", "level 19"])
-def test_another_format_as_destination(limited, hone, disk, tmp_path, suffix,
-                                       options):
+def test_another_format_as_destination(limited, hone, disk, tmp_path, suffix, options):
     path = tmp_path / f"out.{suffix}"
     limited("convert", "-q", *options, disk("raw"), path)
     hone.ok("compare", "-q", "--strict", disk("raw"), path)
@@ -311,8 +307,7 @@ def test_a_pipe_as_destination(limited, hone, disk, form):
     with subprocess.Popen(
             [hone.path, "compare", "-q", "--strict", "-", disk("raw")],
             stdin=subprocess.PIPE, env=ENV) as reader:
-        limited("convert", "-q", "-O", form, disk("qcow2"), "-",
-                stdout=reader.stdin)
+        limited("convert", "-q", "-O", form, disk("qcow2"), "-", stdout=reader.stdin)
         reader.stdin.close()
     assert reader.returncode == 0
 

@@ -65,8 +65,7 @@ def test_the_disk_is_that_of_a_new_table(hone, work, sector, step, how):
     write_sparse(work / "disk.img", source.bytes())
     wanted = gpt(sector, STEPS[step], **how)
     words = ["--verify"] if step == "far" else []
-    found = convert(hone, work, work / "disk.img",
-                    wanted.sectors * sector, *words)
+    found = convert(hone, work, work / "disk.img", wanted.sectors * sector, *words)
     assert found == wanted.bytes()
     if "entry_size" in how:
         # libblkid takes entries of 128 bytes alone.
@@ -74,8 +73,7 @@ def test_the_disk_is_that_of_a_new_table(hone, work, sector, step, how):
     if not shutil.which("partx"):
         pytest.skip("partx (util-linux) is not installed")
     for backup in False, True:
-        assert partitions(found, work / "copy", sector,
-                          backup) == source.partitions
+        assert partitions(found, work / "copy", sector, backup) == source.partitions
     for command, text in ((["sfdisk", "--verify"], "No errors detected"),
                           (["sgdisk", "-v"], "No problems found")):
         if sector == 512 and shutil.which(command[0]):
@@ -131,8 +129,7 @@ def test_the_archive_for_google(digests, hone, work):
 
 
 @pytest.mark.parametrize("kind", ["xz", "qcow2"])
-@pytest.mark.parametrize("words", [["-q"], ["-q", "-c", "-O", "qcow2"]],
-                         ids=str)
+@pytest.mark.parametrize("words", [["-q"], ["-q", "-c", "-O", "qcow2"]], ids=str)
 @pytest.mark.parametrize("sector", SECTORS)
 def test_a_stream_of_known_size(digests, hone, work, kind, words, sector):
     """Its backup is made from the primary, and the old one is cleared."""
@@ -151,8 +148,7 @@ def test_a_stream_of_known_size(digests, hone, work, kind, words, sector):
         hone.run("convert", *words, "--force", *more, "--move-gpt",
                  f"--expect-disk=sha256:{sums(source)}", "--size", "14M",
                  address, work / "d", input=stdin, stdin=None).check_returncode()
-        hone.ok("convert", "-q", "-O", "raw", "--force", work / "d",
-                work / "back")
+        hone.ok("convert", "-q", "-O", "raw", "--force", work / "d", work / "back")
         assert (work / "back").read_bytes() == wanted
 
 
@@ -207,8 +203,7 @@ def test_stdout_and_a_larger_file(hone, work):
     write_sparse(work / "disk.img", source.bytes())
     wanted = gpt(512, 4 * 2048).bytes()
     words = ["convert", "-q", "--move-gpt", "--size", "+4M"]
-    assert hone.ok(*words, "-O", "raw", work / "disk.img",
-                   "-").stdout == wanted
+    assert hone.ok(*words, "-O", "raw", work / "disk.img", "-").stdout == wanted
     target = work / "target.img"
     target.write_bytes(stale(12 * MIB))
     hone.ok(*words, "-n", "--verify", work / "disk.img", target)
@@ -231,8 +226,7 @@ def test_the_rest_behind_a_stream_is_kept(digests, hone, work):
     hone.run("convert", "-q", "-n", "--keep-rest", "--verify", "--move-gpt",
              "--size=10M", "-", target, stdin=None,
              input=(work / "disk.qcow2").read_bytes()).check_returncode()
-    assert target.read_bytes() == (gpt(512, 8192).bytes() +
-                                   stale(12 * MIB)[10 * MIB:])
+    assert target.read_bytes() == (gpt(512, 8192).bytes() + stale(12 * MIB)[10 * MIB:])
 
 
 def header(**fields):
@@ -263,8 +257,7 @@ def other(**fields):
 
 def partition(begin, end):
     def change(table):
-        table.array[32:48] = begin.to_bytes(8, "little") + end.to_bytes(
-            8, "little")
+        table.array[32:48] = begin.to_bytes(8, "little") + end.to_bytes(8, "little")
     return change
 
 
@@ -324,8 +317,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("change, code, text", BAD,
-                         ids=[text for _, _, text in BAD])
+@pytest.mark.parametrize("change, code, text", BAD, ids=[text for _, _, text in BAD])
 def test_a_table_that_is_refused(hone, work, change, code, text):
     """Before anything is written."""
     table = gpt(512)
@@ -369,8 +361,7 @@ def test_sizes_of_sectors(hone, work):
 
 def test_what_it_needs(hone, work):
     (work / "disk.img").write_bytes(gpt(512).bytes())
-    said = hone.misused("convert", "--move-gpt", work / "disk.img",
-                        work / "d.img")
+    said = hone.misused("convert", "--move-gpt", work / "disk.img", work / "d.img")
     assert said.endswith("--move-gpt: the GPT moves to the end that --size sets")
     said = hone.fails("convert", "-f", "raw", "--move-gpt", "--size=8M", "-",
                       work / "d.img", input=gpt(512).bytes(), stdin=None)
@@ -378,7 +369,6 @@ def test_what_it_needs(hone, work):
     # Without the option, the backup is data that is not cut off.
     for sector in SECTORS:
         (work / "disk.img").write_bytes(gpt(sector).bytes())
-        said = hone.fails("convert", "--size=5M", work / "disk.img",
-                          work / "d.img")
+        said = hone.fails("convert", "--size=5M", work / "disk.img", work / "d.img")
         assert "has data at offset" in said
         assert said.endswith("; if this is the backup GPT, add --move-gpt")

@@ -55,8 +55,7 @@ import pytest
 
 import http_server
 import nbd_server
-from harness import (
-    ENV, TIMEOUT, activated, error_line, free_port, listening, need)
+from harness import (ENV, TIMEOUT, activated, error_line, free_port, listening, need)
 from images import KI, MI
 from test_device import attach, content, loop  # pylint: disable=unused-import
 from test_pipes import run_piped
@@ -69,8 +68,7 @@ def library(request, hone):
     """Skips in a build without libnbd; one test is of that build."""
     has = bool(re.search(rb"with [^\n]*libnbd \d", hone.version))
     if has == (request.node.name == "test_a_build_without_libnbd_says_so"):
-        pytest.skip(f"this hone was built {'with' if has else 'without'} "
-                    "libnbd")
+        pytest.skip(f"this hone was built {'with' if has else 'without'} " "libnbd")
 
 
 def test_a_build_without_libnbd_says_so(hone, small, out):
@@ -129,8 +127,7 @@ def running(words, listener):
 def qemu_nbd(path, work, *words, fmt="raw"):
     """The address of a file that QEMU exports."""
     at = work / "qemu.sock"
-    with running(["qemu-nbd", "-t", "-e", "8", "-f", fmt, *words, path],
-                 listening(at)):
+    with running(["qemu-nbd", "-t", "-e", "8", "-f", fmt, *words, path], listening(at)):
         yield f"nbd+unix:///?socket={at}"
     at.unlink()
 
@@ -157,12 +154,10 @@ def test_an_export_is_read(hone, source, work, threads):
     with qemu_nbd(source, work, "-r") as url:
         hone.ok("convert", "-q", *threads, url, work / "out.raw")
         assert (work / "out.raw").read_bytes() == source.read_bytes()
-        assert os.stat(work / "out.raw").st_blocks <= (
-            os.stat(source).st_blocks + 64)
+        assert os.stat(work / "out.raw").st_blocks <= (os.stat(source).st_blocks + 64)
         hone.ok("convert", "-q", "-c", *threads, url, work / "out.qcow2")
         hone.ok("compare", "-q", *threads, work / "out.qcow2", url)
-        data = hone.ok("convert", "-q", *threads, "-O", "qcow2", url,
-                       "-").stdout
+        data = hone.ok("convert", "-q", *threads, "-O", "qcow2", url, "-").stdout
         (work / "streamed.qcow2").write_bytes(data)
         hone.ok("compare", "-q", work / "streamed.qcow2", source)
         # The holes are those of the export.
@@ -193,8 +188,7 @@ def test_a_qcow2_file_may_lie_in_an_export(hone, source, work):
 
 def test_an_untrusted_raw_export_keeps_its_holes(hone, source, work):
     with qemu_nbd(source, work, "-r") as url:
-        done = hone.json("convert", "--json", "--untrusted", url,
-                         work / "out.raw")
+        done = hone.json("convert", "--json", "--untrusted", url, work / "out.raw")
         assert done["hole_bytes"] == hone.json(
             "convert", "--json", source, work / "home.raw")["hole_bytes"]
     assert (work / "out.raw").read_bytes() == source.read_bytes()
@@ -204,11 +198,9 @@ def test_an_export_has_a_name_and_a_port(hone, work):
     listener = listening()
     port = listener.getsockname()[1]
     with running(["nbdkit", "-f", "-e", "disk", "pattern", "3M"], listener):
-        hone.ok("convert", "-q", f"nbd://127.0.0.1:{port}/disk",
-                work / "out.raw")
+        hone.ok("convert", "-q", f"nbd://127.0.0.1:{port}/disk", work / "out.raw")
     data = (work / "out.raw").read_bytes()
-    assert data == b"".join(at.to_bytes(8, "big")
-                            for at in range(0, 3 * MI, 8))
+    assert data == b"".join(at.to_bytes(8, "big") for at in range(0, 3 * MI, 8))
 
 
 def test_the_name_of_an_export_packs_nothing(hone, source, work):
@@ -234,8 +226,7 @@ def test_between_exports_and_through_pipes(hone, source, work):
     (work / "far").mkdir()
     data = source.read_bytes()
     target = stale(work / "target.img", len(data) + MI)
-    with qemu_nbd(source, work, "-r") as url, qemu_nbd(
-            target, work / "far") as other:
+    with qemu_nbd(source, work, "-r") as url, qemu_nbd(target, work / "far") as other:
         hone.ok("convert", "-q", "-f", "raw", url, other)
         assert target.read_bytes() == data + bytes(MI)
         assert hone.ok("convert", "-q", "-f", "raw", "-O", "raw", url,
@@ -404,8 +395,7 @@ def test_an_export_of_a_host_is_not_copied_to_itself(hone, work):
     target = stale(work / "target.img", 3 * MI)
     with listening() as listener:
         host = f"127.0.0.1:{listener.getsockname()[1]}"
-        with running(["qemu-nbd", "-t", "-e", "8", "-f", "raw", target],
-                     listener):
+        with running(["qemu-nbd", "-t", "-e", "8", "-f", "raw", target], listener):
             for other in f"{host}/", f"user@{host.replace(':', ':0')}":
                 assert refused(
                     hone, "convert", "-f", "raw", f"nbd://{host}",
@@ -423,8 +413,7 @@ def test_one_disk_under_two_names_keeps_its_bytes(hone, work, source):
     if source == "export":
         # nbdkit takes any name for that of its only export.
         with nbdkit(work, "file", target) as url:
-            for words in (["-n", url, target],
-                          [url, url.replace("///", "///other")]):
+            for words in (["-n", url, target], [url, url.replace("///", "///other")]):
                 hone.ok("convert", "-q", "-f", "raw", *words)
                 assert target.read_bytes() == data
     else:
@@ -518,8 +507,7 @@ def test_a_server_that_ends_with_its_last_client(hone, source, work):
     at = work / "kit.sock"
     with running(["nbdkit", "-f", "--filter=exitlast", "file", source],
                  listening(at)) as server:
-        hone.ok("convert", "-q", "-f", "raw", f"nbd+unix:///?socket={at}",
-                work / "out")
+        hone.ok("convert", "-q", "-f", "raw", f"nbd+unix:///?socket={at}", work / "out")
         # The command has ended its connections, and leaves none open.
         assert server.wait(TIMEOUT) == 0
     assert (work / "out").read_bytes() == source.read_bytes()
@@ -577,8 +565,7 @@ def test_only_zeros_are_holes(hone, work):
 
 
 @pytest.mark.parametrize("flags", [0, nbd_server.CAN_FLUSH])
-def test_a_destination_is_flushed_after_the_last_write(
-        hone, source, work, flags):
+def test_a_destination_is_flushed_after_the_last_write(hone, source, work, flags):
     size = os.stat(source).st_size
     with serve(work, bytearray(b"\xa5" * size), flags) as server:
         hone.ok("convert", "-q", source, server.url)
@@ -605,8 +592,7 @@ def test_an_export_has_its_ends_only_with_the_content_that_is_expected(
         data = target.read_bytes()
         assert not any(data[:MI]) and not any(data[-MI:])
         assert data[MI:-MI] == source.read_bytes()[MI:-MI]
-        hone.ok("convert", "-q", "--expect-content", "sha256:" + digest, source,
-                url)
+        hone.ok("convert", "-q", "--expect-content", "sha256:" + digest, source, url)
     assert target.read_bytes() == source.read_bytes()
 
 
@@ -635,8 +621,7 @@ def test_requests_are_many_and_large(hone, work):
                 if length < 256 * KI or max(most) >= 8:
                     while waiting:
                         asker, cookie, at, length = waiting.pop()
-                        asker.answer(cookie, data=data[at:at + length],
-                                     offset=at)
+                        asker.answer(cookie, data=data[at:at + length], offset=at)
             return True
         with serve(work, data, flags, read=read, extents=None) as server:
             hone.ok("convert", "-q", "-m", "2", "--timeout", "20", "-f", "raw",
@@ -668,8 +653,7 @@ def test_writes_are_many_and_large(hone, work):
             return True
         with serve(work, bytearray(16 * MI), flags, wrote=wrote,
                    extents=None) as server:
-            hone.ok("convert", "-q", "-m", "2", "--timeout", "20", source,
-                    server.url)
+            hone.ok("convert", "-q", "-m", "2", "--timeout", "20", source, server.url)
             assert connections_of(server) == connections
         assert server.disk == source.read_bytes()
         lengths = [length for kind, _, length in server.requests
@@ -688,8 +672,7 @@ def test_a_connection_that_is_lost_is_made_again(hone, work):
     for number in range(messages):
         os.unlink(work / "out")
         with serve(work, data, close_at=number, lives=1) as server:
-            done = hone.run("convert", "-q", "-f", "raw", server.url,
-                            work / "out")
+            done = hone.run("convert", "-q", "-f", "raw", server.url, work / "out")
             if done.returncode == 0:
                 assert server.closed == 1
                 assert (work / "out").read_bytes() == data
@@ -707,8 +690,7 @@ def test_a_trace_shows_each_request_and_a_lost_connection(hone, work):
                         server.url, work / "out")
     assert done.returncode == 0 and server.closed == 1
     assert (work / "out").read_bytes() == data
-    lines = re.findall(r"hone: trace \d+\.\d{3}: ([^\n]+)\n",
-                       done.stderr.decode())
+    lines = re.findall(r"hone: trace \d+\.\d{3}: ([^\n]+)\n", done.stderr.decode())
     assert len(lines) == done.stderr.count(b"\n"), done.stderr
     begins = f"connection 1 to {server.url} begins"
     ready = ("connection 1 is ready: 1048576 bytes, block status yes, zeroing "
@@ -754,8 +736,7 @@ def test_an_answer_without_an_end(hone, work, kind):
                 request(connection, cookie, number, data, False)
         nbd_server.Connection.chunk = chunk
         try:
-            refused(hone, "convert", "-f", "raw", server.url, work / "out",
-                    code=AGAIN)
+            refused(hone, "convert", "-f", "raw", server.url, work / "out", code=AGAIN)
         finally:
             nbd_server.Connection.chunk = request
 
@@ -804,8 +785,7 @@ def test_parts_of_an_answer_are_counted(hone, work, size):
             hone.ok("convert", "-q", "-f", "raw", server.url, work / "out")
             assert (work / "out").read_bytes() == data
             return
-        refused(hone, "convert", "-f", "raw", server.url, work / "out",
-                code=AGAIN)
+        refused(hone, "convert", "-f", "raw", server.url, work / "out", code=AGAIN)
     assert not (work / "out").exists()
 
 
@@ -849,8 +829,7 @@ def test_a_server_with_fewer_connections_than_it_allows(hone, work):
 
     def read(connection, cookie, offset, length):
         time.sleep(.35)
-        connection.answer(cookie, data=data[offset:offset + length],
-                          offset=offset)
+        connection.answer(cookie, data=data[offset:offset + length], offset=offset)
         return True
     with serve(work, data, MULTI, read=read, extents=None) as server:
         serving = server.serve
@@ -896,8 +875,7 @@ def test_another_size_after_a_lost_connection(hone, work):
             return option(connection)
         nbd_server.Connection.option = change
         try:
-            line = refused(hone, "convert", "-f", "raw", server.url,
-                           work / "out")
+            line = refused(hone, "convert", "-f", "raw", server.url, work / "out")
         finally:
             nbd_server.Connection.option = option
     assert "changed while it was in use, from 6291456 to 1048576" in line
@@ -976,8 +954,7 @@ def test_a_server_that_lies_about_holes(hone, work, answer):
     """Never more than what it says of the holes itself."""
     data = disk(2 * MI)
     with serve(work, data, extents=answer) as server:
-        done = hone.run("convert", "-q", "-f", "raw", server.url,
-                        work / "out")
+        done = hone.run("convert", "-q", "-f", "raw", server.url, work / "out")
     if done.returncode == 0:
         assert (work / "out").read_bytes() == data
     else:
@@ -1001,12 +978,10 @@ def test_more_extents_than_are_kept(hone, work):
 
     def answer(offset, length):
         end = min(len(data), offset + length)
-        return [(512, 3 if at in holes else 0)
-                for at in range(offset, end, 512)]
+        return [(512, 3 if at in holes else 0) for at in range(offset, end, 512)]
     with serve(work, data, extents=answer) as server:
         found = hone.json("map", "--json", "-f", "raw", server.url)
-        asked = len([r for r in server.requests
-                     if r[0] == nbd_server.BLOCK_STATUS])
+        asked = len([r for r in server.requests if r[0] == nbd_server.BLOCK_STATUS])
     assert 2 <= asked <= 4
     for extent in found:
         assert (extent["kind"] == "hole") == (extent["offset"] in holes)
@@ -1024,8 +999,7 @@ def certificates(work):
                        ("client", "extendedKeyUsage=clientAuth")):
         (folder / f"{name}.cfg").write_text(
             f"[req]\ndistinguished_name=name\n[name]\n[more]\n{text}\n")
-        by = [] if name == "ca" else ["-CA", "ca-cert.pem", "-CAkey",
-                                      "ca-key.pem"]
+        by = [] if name == "ca" else ["-CA", "ca-cert.pem", "-CAkey", "ca-key.pem"]
         subprocess.run([
             "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
             "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
@@ -1044,8 +1018,7 @@ def test_tls_with_certificates(hone, source, work):
     with running(["nbdkit", "-f", "--tls=require", f"--tls-certificates={folder}",
                   "--tls-verify-peer", "file", source], listener):
         url = f"nbds://localhost:{port}/"
-        hone.ok("convert", "-q", "--tls-certificates", folder, url,
-                work / "out")
+        hone.ok("convert", "-q", "--tls-certificates", folder, url, work / "out")
         refused(hone, "info", f"nbd://localhost:{port}/")
         refused(hone, "info", "--tls-certificates", empty, url)
         # the name in the certificate is another

@@ -114,8 +114,7 @@ def test_info_reads_the_begin_of_a_layer(oci, registry):
     manifest = registry.image(made, platform={
         "os": "linux", "architecture": "arm", "variant": "v7"})
     for platform in "", "linux/arm/v7":
-        found = json.loads(oci.run(
-            "info", "--json", "--platform", "linux/arm").stdout)
+        found = json.loads(oci.run("info", "--json", "--platform", "linux/arm").stdout)
         assert (found["member"], found["manifest"], found["layer"],
                 found["platform"]) == (
             "disk/a.img", manifest["digest"], made["digest"], platform)
@@ -149,18 +148,15 @@ def test_an_index_has_a_disk_for_each_platform(oci, registry, disk):
                  "linux/arm/v6", "linux/arm/v7"]
     disks = {name: bytes([number]) * 512 + disk
              for number, name in enumerate(platforms)}
-    registry.index(*(entry(registry, disks[name], "t", name)
-                     for name in platforms))
+    registry.index(*(entry(registry, disks[name], "t", name) for name in platforms))
     for name, wanted in (
             ("linux/arm64", "linux/arm64/v8"), ("linux/aarch64",) * 2,
             ("linux/arm64/v8",) * 2, ("linux/amd64", "linux/x86_64"),
             ("linux/arm", "linux/arm/v6"), ("linux/arm/v7",) * 2):
-        oci.copies(disks[wanted.replace("aarch64", "arm64/v8")], "--platform",
-                   name)
+        oci.copies(disks[wanted.replace("aarch64", "arm64/v8")], "--platform", name)
     assert "linux/s390x; it has linux/arm64/v8, linux/amd64, linux/arm/v6, " \
         in oci.refuses("--platform", "linux/s390x")
-    assert "platform unknown/unknown" in oci.refuses(
-        "--platform", "unknown/unknown")
+    assert "platform unknown/unknown" in oci.refuses("--platform", "unknown/unknown")
 
 
 def test_an_annotation_chooses_among_disks(oci, registry, disk):
@@ -185,11 +181,9 @@ def test_the_top_layer_with_a_disk_counts(oci, registry, disk):
     assert "has no member 'none'" in oci.refuses("--member", "none")
 
 
-@pytest.mark.parametrize("name", ["disk/.wh.a", "disk/.wh..wh..opq",
-                                  ".wh.disk"])
+@pytest.mark.parametrize("name", ["disk/.wh.a", "disk/.wh..wh..opq", ".wh.disk"])
 def test_a_disk_that_a_layer_removes_is_not_read(oci, registry, disk, name):
-    registry.image(registry.layer({"disk/a": disk}),
-                   registry.layer({name: b""}))
+    registry.image(registry.layer({"disk/a": disk}), registry.layer({name: b""}))
     assert "removes a disk of the layers below" in oci.refuses()
     oci.copies(disk, "--member", "disk/a")
 
@@ -338,8 +332,7 @@ def test_an_index_that_names_an_index_is_refused(oci, registry, disk):
     inner = registry.index(entry(registry, disk, "t", "linux/amd64"))
     registry.index({**inner, "mediaType": f"{OCI}.manifest.v1+json",
                     "platform": {"os": "linux", "architecture": "amd64"}})
-    assert "is an index of an index" in oci.refuses(
-        "--platform", "linux/amd64")
+    assert "is an index of an index" in oci.refuses("--platform", "linux/amd64")
 
 
 def test_a_manifest_without_a_length_has_a_limit(oci, registry):
@@ -357,8 +350,7 @@ def test_layers_may_be_on_another_host(web, oci, registry, disk, work):
     with Registry().running() as other:
         other.files = registry.files
         path = f"/v2/vms/disk/blobs/{made['digest']}"
-        registry.bend[path] = status(
-            307, Location=other.server.url(path))
+        registry.bend[path] = status(307, Location=other.server.url(path))
         oci.copies(disk, "--http-header", f"@{fields}")
         assert all(request.headers["Authorization"]
                    for request in registry.server.requests)
@@ -372,8 +364,7 @@ def test_layers_may_be_on_another_host(web, oci, registry, disk, work):
     ("http://127.0.0.2:9/", ["--public-redirects"], "127.0.0.2"),
     ("http://169.254.169.254/", ["--untrusted"], "169.254.169.254")])
 @pytest.mark.parametrize("kind", ["manifests", "blobs"])
-def test_redirects_that_are_refused(
-        oci, registry, disk, to, words, said, kind):
+def test_redirects_that_are_refused(oci, registry, disk, to, words, said, kind):
     made = registry.layer({"disk/a": disk})
     registry.image(made)
     name = made["digest"] if kind == "blobs" else "latest"
@@ -522,10 +513,8 @@ def test_a_redirect_that_expires_gets_no_token(oci, registry):
             ) if request.number % 4 == 3 else None
         registry.bend[path] = status(307, Location=other.server.url(path))
         oci.copies(content)
-        assert [request.path for request in registry.server.requests].count(
-            path) > 1
-        assert not any("token" in request.path
-                       for request in other.server.requests)
+        assert [request.path for request in registry.server.requests].count(path) > 1
+        assert not any("token" in request.path for request in other.server.requests)
 
 
 @pytest.mark.parametrize("body", [
@@ -601,8 +590,7 @@ class Logins:
         """Write a file of the user, and make it a program."""
         path = self.work / where / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text(content if isinstance(content, str)
-                        else json.dumps(content))
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
         path.chmod(0o700)
         return path
 
@@ -651,8 +639,7 @@ def test_the_login_of_docker_is_used(logins, key):
     path = logins.file("auth.json", config)
     done = logins.run("--trace", "http", REGISTRY_AUTH_FILE=str(path))
     assert done.returncode == 0 and auth.encode() not in done.stderr
-    assert done.stderr.count(b"GET https://") == len(
-        logins.registry.server.requests)
+    assert done.stderr.count(b"GET https://") == len(logins.registry.server.requests)
     logins.file("config.json", config, "docker")
     done = logins.run(DOCKER_CONFIG=str(logins.work / "docker"))
     assert done.returncode == 0, done
@@ -695,8 +682,7 @@ class Exchange:
         """One request by POST, without ranges and another login."""
         (request,) = self.got
         assert (request.method, request.path) == ("POST", "/token")
-        assert not {"Authorization", "Range", "Content-Range"} & {
-            *request.headers}
+        assert not {"Authorization", "Range", "Content-Range"} & {*request.headers}
         assert urllib.parse.parse_qs(request.body.decode()) == {
             "grant_type": ["refresh_token"], "client_id": ["hone"],
             "scope": ["repository:vms/disk:pull"],
@@ -713,8 +699,7 @@ def test_an_identity_token_is_exchanged(logins, where):
                                "Secret": Exchange.IDENTITY}) + "'"))
     kept = {"auths": {logins.host: {
         "auth": "eDp5", "identitytoken": Exchange.IDENTITY}}}
-    path = logins.file(
-        "auth.json", kept if where == "auths" else {where: "it"})
+    path = logins.file("auth.json", kept if where == "auths" else {where: "it"})
     done = logins.run("--trace", "http", REGISTRY_AUTH_FILE=str(path),
                       HOME=str(logins.work))
     assert done.returncode == 0, done
@@ -768,8 +753,7 @@ def test_logins_that_fail(logins, content, program, said):
     ({"auth": "YTpi"}, b"not sent without TLS"),
     ({"auth": "YTpi", "identitytoken": "YTpi"}, b"an identity token alone")],
                          ids=["auth", "identity"])
-def test_a_login_goes_nowhere_without_tls(
-        oci, registry, work, basic, login, said):
+def test_a_login_goes_nowhere_without_tls(oci, registry, work, basic, login, said):
     port = registry.server.server_address[1]
     path = work / "auth.json"
     path.write_text(json.dumps({"auths": {f"127.0.0.1:{port}": login}}))
@@ -788,8 +772,7 @@ def test_a_login_goes_nowhere_without_tls(
 def test_a_registry_without_tls_sends_no_login_elsewhere(oci, registry, work):
     port = registry.server.server_address[1]
     path = work / "auth.json"
-    path.write_text(json.dumps({"auths": {
-        f"127.0.0.1:{port}": {"auth": "YTpi"}}}))
+    path.write_text(json.dumps({"auths": {f"127.0.0.1:{port}": {"auth": "YTpi"}}}))
     registry.image(registry.layer({"disk/a": bytes(512)}))
     with Registry().running(tls_of(work)) as other:
         tokens = Tokens(registry, where=other.server.url("/token"))
@@ -830,8 +813,7 @@ def bring(made, wanted, debian, work):
     for (kind, digest), content in made.files.items():
         if kind == "blobs":
             (blobs / digest.split(":")[1]).write_bytes(content)
-    (work / "layout" / "oci-layout").write_text(
-        '{"imageLayoutVersion": "1.0.0"}')
+    (work / "layout" / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
     (work / "layout" / "index.json").write_text(json.dumps(
         {"schemaVersion": 2, "manifests": [wanted]}))
     subprocess.run(

@@ -64,8 +64,7 @@ def test_a_kill_leaves_nothing_where_a_file_needs_no_name(hone, image, out):
     assert not os.listdir(out)
 
 
-def test_a_temporary_file_has_a_name_that_tells_whose_it_is(
-        hone, image, out):
+def test_a_temporary_file_has_a_name_that_tells_whose_it_is(hone, image, out):
     with Stalled(Without(hone, NO_TMPFILE), "convert", image("filled_ext4"),
                  out / "d") as held:
         names = os.listdir(out)
@@ -125,8 +124,7 @@ def test_a_signal_after_its_directory_was_moved_leaves_nothing(
 def appears(hone, source, target, *options):
     """A forced conversion; what appears meanwhile; its status and error."""
     result = {}
-    with Stalled(hone, "convert", "--force", *options, source,
-                 target) as held:
+    with Stalled(hone, "convert", "--force", *options, source, target) as held:
         yield result
         result["status"], _, result["error"] = held.go_on()
 
@@ -143,8 +141,7 @@ def test_what_appears_meanwhile_is_replaced_by_force_as_if_it_had_been_there(
     assert_same(source, out / "d", "raw")
 
 
-def test_what_takes_the_place_meanwhile_hands_on_its_own_mode(
-        either, image, out):
+def test_what_takes_the_place_meanwhile_hands_on_its_own_mode(either, image, out):
     source = image("filled_ext4")
     (out / "d").write_bytes(b"old")
     os.chmod(out / "d", 0o666)
@@ -204,8 +201,7 @@ def test_an_image_opened_meanwhile_is_not_replaced(either, image, out):
 
 
 @pytest.mark.parametrize("byte", [100, 101, 103, 200, 201, 203])
-def test_an_image_that_another_process_uses_is_not_replaced(
-        hone, small, out, byte):
+def test_an_image_that_another_process_uses_is_not_replaced(hone, small, out, byte):
     (out / "d").write_bytes(b"precious")
     with locked(out / "d", (byte,)):
         said = hone.fails("convert", "--force", small, out / "d")
@@ -216,8 +212,7 @@ def test_an_image_that_another_process_uses_is_not_replaced(
 
 
 @pytest.mark.parametrize("options", [[], ["-r"]], ids=str)
-def test_an_image_that_qemu_nbd_serves_is_not_replaced(
-        hone, small, work, options):
+def test_an_image_that_qemu_nbd_serves_is_not_replaced(hone, small, work, options):
     folder = work / "vm"
     folder.mkdir()
     path = folder / "disk.img"
@@ -227,8 +222,7 @@ def test_an_image_that_qemu_nbd_serves_is_not_replaced(
         assert "is in use by another process" in said
 
 
-def test_what_is_being_replaced_cannot_be_opened_by_qemu(
-        hone, qemu_img, image, out):
+def test_what_is_being_replaced_cannot_be_opened_by_qemu(hone, qemu_img, image, out):
     (out / "d").write_bytes(bytes(1 << 20))
     with Stalled(hone, "convert", "-q", "--force", image("filled_ext4"),
                  out / "d") as held:
@@ -308,20 +302,16 @@ def test_a_file_that_cannot_be_replaced_is_refused_before_the_copy(
 
 
 @pytest.mark.parametrize("options", [[], ["--force"]], ids=str)
-def test_an_immutable_directory_is_refused_before_the_copy(
-        either, image, out, options):
+def test_an_immutable_directory_is_refused_before_the_copy(either, image, out, options):
     with flagged(out, "immutable"):
-        refused_at_once(either, image, out, "its directory is immutable",
-                        *options)
+        refused_at_once(either, image, out, "its directory is immutable", *options)
 
 
-def test_an_append_only_directory_takes_new_files_alone(
-        hone, image, small, out):
+def test_an_append_only_directory_takes_new_files_alone(hone, image, small, out):
     (out / "d").write_bytes(b"precious")
     with flagged(out, "append-only"):
         refused_at_once(hone, image, out, "append-only", "--force")
-        refused_at_once(Without(hone, NO_TMPFILE), image, out, "append-only",
-                        "--force")
+        refused_at_once(Without(hone, NO_TMPFILE), image, out, "append-only", "--force")
         hone.ok("convert", "-q", small, out / "e")
         hone.ok("convert", "-q", "--force", small, out / "f")
         Without(hone, NO_TMPFILE).fails("convert", small, out / "g")
@@ -347,8 +337,7 @@ def test_the_space_on_disk_is_told_as_it_is_in_the_end(hone, work):
         source = place / "source"
         source.write_bytes(os.urandom(1 << 20) * 5)
         for fmt in ("raw", "qcow2"):
-            told = hone.json("convert", "--json", "-O", fmt, source,
-                             place / fmt)
+            told = hone.json("convert", "--json", "-O", fmt, source, place / fmt)
             found = os.stat(place / fmt)
             assert told["disk_usage"] == found.st_blocks * 512
             assert told["file_size"] == found.st_size
@@ -358,8 +347,7 @@ def test_the_space_on_disk_is_told_as_it_is_in_the_end(hone, work):
 
 def mount(*words):
     """Mount for a test, or skip with what mount said."""
-    done = subprocess.run(["mount", *words], stderr=subprocess.PIPE,
-                          check=False)
+    done = subprocess.run(["mount", *words], stderr=subprocess.PIPE, check=False)
     if done.returncode:
         said = done.stderr.decode().splitlines() or ["mount says nothing"]
         pytest.skip("may not mount: " + said[0])
@@ -376,8 +364,7 @@ def tiny(work):
 
 
 @pytest.mark.parametrize("fmt", ["raw", "qcow2"])
-def test_a_full_file_system_is_an_error_that_leaves_nothing(
-        hone, small, tiny, fmt):
+def test_a_full_file_system_is_an_error_that_leaves_nothing(hone, small, tiny, fmt):
     said = hone.fails("convert", "-O", fmt, small, tiny / "d")
     assert "No space left" in said
     assert not os.listdir(tiny)
@@ -393,8 +380,7 @@ def test_a_read_only_file_system_is_an_error(hone, small, tiny):
 
 
 @pytest.mark.parametrize("fmt", ["raw", "qcow2"])
-def test_a_file_size_limit_is_an_error_that_leaves_nothing(
-        hone, small, out, fmt):
+def test_a_file_size_limit_is_an_error_that_leaves_nothing(hone, small, out, fmt):
     """Past the limit the kernel writes short, then sends SIGXFSZ."""
     for limit in ("1", "100", "200"):
         done = hone.run("convert", "-O", fmt, small, out / "d",
@@ -450,12 +436,9 @@ def test_a_block_device_is_a_source(hone, device, out):
     assert first is None or first >= size
 
 
-def test_a_block_device_is_opened_as_one_that_must_be_there(
-        hone, strace, device, work):
+def test_a_block_device_is_opened_as_one_that_must_be_there(hone, strace, device, work):
     """With O_NONBLOCK some open without a medium."""
     log = work / "trace"
-    hone.ok("info", device[0], before=[*strace, "-o", str(log), "-e",
-                                       "trace=openat"])
-    opened = [line for line in log.read_text().splitlines()
-              if device[0] in line]
+    hone.ok("info", device[0], before=[*strace, "-o", str(log), "-e", "trace=openat"])
+    opened = [line for line in log.read_text().splitlines() if device[0] in line]
     assert len(opened) == 1 and "O_NONBLOCK" not in opened[0]

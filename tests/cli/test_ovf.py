@@ -44,8 +44,7 @@ def each_way(hone, archive, out, *options):
         if way == "file":
             done = hone.run(*words, archive, target)
         else:
-            done = run_piped(hone.run, archive.read_bytes(), *words, "-",
-                             target)
+            done = run_piped(hone.run, archive.read_bytes(), *words, "-", target)
         found = target.read_bytes() if target.exists() else None
         target.unlink(missing_ok=True)
         assert not os.listdir(out)
@@ -101,14 +100,12 @@ def test_sha1_alone_is_no_proof(hone, work, out):
                         ("disk.raw", DISK))
         for status, said, found in each_way(hone, archive, out):
             assert (status, found) == (0, DISK), said
-        for status, said, found in each_way(hone, archive, out,
-                                            "--untrusted"):
+        for status, said, found in each_way(hone, archive, out, "--untrusted"):
             assert (status, found) == (code, None if code else DISK), said
             assert code == 0 or ("has no digest of 'disk.raw' but SHA-1, which "
                                  "proves nothing; --expect-file does") in said
         found = hone.json("check", "--json", archive, code=code and 1)
-        failed = [test["name"] for test in found["checks"]
-                  if not test["passed"]]
+        failed = [test["name"] for test in found["checks"] if not test["passed"]]
         assert failed == (["manifest"] if code else [])
         known = "sha256:" + digest("sha256", archive.read_bytes())
         for status, said, found in each_way(hone, archive, out, "--untrusted",
@@ -180,8 +177,7 @@ def test_a_part_is_no_disk(hone, work, out):
 def test_parts_that_lack_something_are_refused(hone, work, out):
     ovf = ("vm.ovf", description(("disk.raw", len(DISK)), chunk=CHUNK))
     all_parts = parts()
-    short = [*all_parts[:1], (all_parts[1][0], all_parts[1][1][:-512]),
-             *all_parts[2:]]
+    short = [*all_parts[:1], (all_parts[1][0], all_parts[1][1][:-512]), *all_parts[2:]]
     for members, said in (
             ([*all_parts[:2], *all_parts[3:]], "has the part "
              "'disk.raw.000000003' of a disk where number 2 has to be"),
@@ -204,13 +200,11 @@ def test_each_part_is_verified(hone, work, out):
     for wrong, (name, _) in enumerate(parts()):
         lines = [one_of("sha256", "SHA256", data + b"x" * (at == wrong), each)
                  for at, (each, data) in enumerate(parts())]
-        archive = write(work, ("vm.ovf", ovf), ("vm.mf", b"".join(lines)),
-                        *parts())
+        archive = write(work, ("vm.ovf", ovf), ("vm.mf", b"".join(lines)), *parts())
         said = hone.fails("convert", archive, out / "x", code=3)
         assert f"of '{name}' is not that of the manifest" in said
         del lines[wrong]
-        archive = write(work, ("vm.ovf", ovf), ("vm.mf", b"".join(lines)),
-                        *parts())
+        archive = write(work, ("vm.ovf", ovf), ("vm.mf", b"".join(lines)), *parts())
         said = hone.fails("convert", archive, out / "x", code=3)
         assert f"has no digest of '{name}'" in said
         assert not os.listdir(out)
@@ -220,8 +214,7 @@ def test_a_disk_that_only_the_description_names(hone, work, out):
     """As oVirt writes them; it is an image as one with a suffix is."""
     name = "5ffb6b3c-0b6a-4d9a-8a0e-1b6cf1a3f3a0"
     for folder in ("", "images/"):
-        ovf = description((name, len(DISK)), ("notes", 3), disks=[name],
-                          folder=folder)
+        ovf = description((name, len(DISK)), ("notes", 3), disks=[name], folder=folder)
         for members in ([("vm.ovf", ovf), ("notes", b"abc"), (name, DISK)],
                         [("notes", b"abc"), (name, DISK), ("vm.ovf", ovf)],
                         [("vm/vm.ovf", ovf), ("vm/" + name, DISK)]):
@@ -253,8 +246,7 @@ def test_a_disk_that_only_the_description_names(hone, work, out):
 def test_the_message_lists_the_members(hone, work, out):
     archive = write(work, ("notes", b"abc"), ("d/disk", DISK))
     said = hone.fails("convert", "-O", "raw", archive, out / "x")
-    assert said.endswith("--member NAME chooses another one: 'notes', "
-                         "'d/disk'")
+    assert said.endswith("--member NAME chooses another one: 'notes', " "'d/disk'")
     archive = write(work, *((f"member number {n}", b"") for n in range(99)))
     said = hone.fails("convert", "-O", "raw", archive, out / "x")
     assert "'member number 3', " in said and said.endswith("', ...")

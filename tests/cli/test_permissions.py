@@ -68,8 +68,7 @@ def test_a_new_file_gets_what_the_umask_leaves(either, small, out, bits):
     assert mode(out / "d") == 0o666 & ~bits
 
 
-def test_a_new_file_gets_the_default_acl_of_its_directory(
-        either, small, out):
+def test_a_new_file_gets_the_default_acl_of_its_directory(either, small, out):
     setfacl("-d", "-m", f"u:{OTHER}:rw,g::r,o::-", out)
     os.chmod(small, 0o666)
     either.ok("convert", "-q", small, out / "d")
@@ -111,8 +110,7 @@ def test_a_pipe_gives_what_the_umask_leaves(hone, small, out):
     assert mode(out / "d") == 0o644
 
 
-def test_a_secret_backing_file_gives_a_secret_disk(
-        hone, qemu_img, small, out):
+def test_a_secret_backing_file_gives_a_secret_disk(hone, qemu_img, small, out):
     """One for reading alone does not make the disk one."""
     qemu_img("create", "-q", "-f", "qcow2", "-F", "raw", "-b", str(small),
              str(out / "overlay.qcow2"))
@@ -134,8 +132,7 @@ def test_the_group_of_the_source_is_not_another_group(
     assert mode(out / "d") == got
 
 
-def test_a_directory_may_give_the_group_of_the_source(
-        either, root, small, out):
+def test_a_directory_may_give_the_group_of_the_source(either, root, small, out):
     for group, got in (GROUP, 0o640), (0, 0o600):
         os.chown(small, 0, group)
         os.chmod(small, 0o640)
@@ -146,8 +143,7 @@ def test_a_directory_may_give_the_group_of_the_source(
         assert mode(out / f"d{group}") == got
 
 
-def test_who_was_kept_out_of_the_source_as_its_owner_stays_out(
-        hone, root, small, out):
+def test_who_was_kept_out_of_the_source_as_its_owner_stays_out(hone, root, small, out):
     os.chown(small, OTHER, 0)
     os.chmod(small, 0o066)
     hone.ok("convert", "-q", small, out / "d")
@@ -170,8 +166,7 @@ def test_an_acl_of_the_source_gives_no_more_than_each_of_its_entries(
 def test_a_default_acl_opens_no_secret(either, small, out):
     """The group bits of a file are the mask of its ACL."""
     setfacl("-d", "-m", f"u:{OTHER}:rw,g::rw,o::rw", out)
-    for bits, mask in (0o600, "mask::---"), (0o640, "mask::---"), (
-            0o644, "mask::r--"):
+    for bits, mask in (0o600, "mask::---"), (0o640, "mask::---"), (0o644, "mask::r--"):
         os.chmod(small, bits)
         either.ok("convert", "-q", small, out / f"d{bits}")
         assert mask in acl(out / f"d{bits}")
@@ -241,8 +236,7 @@ def test_force_keeps_every_permission_bit(either, small, out, bits):
     assert mode(out / "d") == bits
 
 
-def test_what_replaces_a_file_is_closed_to_others_meanwhile(
-        hone, image, out):
+def test_what_replaces_a_file_is_closed_to_others_meanwhile(hone, image, out):
     (out / "d").write_bytes(b"old")
     os.chmod(out / "d", 0o600)
     with Stalled(Without(hone, NO_TMPFILE), "convert", "-q", "--force",
@@ -282,8 +276,7 @@ def test_an_acl_whose_group_cannot_be_kept_gives_the_new_group_nothing(
         "other::r--"]
 
 
-def test_an_acl_whose_owner_cannot_be_kept_gives_nobody_more(
-        hone, root, small, out):
+def test_an_acl_whose_owner_cannot_be_kept_gives_nobody_more(hone, root, small, out):
     (out / "d").write_bytes(b"old")
     os.chown(out / "d", OTHER, 0)
     setfacl("-m", f"u::r,g:{GROUP}:rw,g::rw,m::rw,o::rw", out / "d")
@@ -367,8 +360,7 @@ def somebody(hone, root):
         os.chmod(place, 0o700)
 
 
-def test_the_file_of_another_in_a_sticky_directory_is_refused_at_once(
-        hone, somebody):
+def test_the_file_of_another_in_a_sticky_directory_is_refused_at_once(hone, somebody):
     who, place = somebody
     os.chmod(place, 0o1777)
     (place / "d").write_bytes(b"old")
@@ -378,8 +370,7 @@ def test_the_file_of_another_in_a_sticky_directory_is_refused_at_once(
 
 @pytest.mark.parametrize("owner, bits", [(OTHER, 0), (OTHER, 0o200),
                                          (0, 0o600)], ids=str)
-def test_a_file_that_may_not_be_read_can_be_replaced(
-        either, somebody, owner, bits):
+def test_a_file_that_may_not_be_read_can_be_replaced(either, somebody, owner, bits):
     who, place = somebody
     (place / "d").write_bytes(b"old")
     os.chown(place / "d", owner, owner)
@@ -394,8 +385,7 @@ def test_the_acl_of_a_file_that_may_not_be_read_is_kept(either, somebody):
     who, place = somebody
     (place / "d").write_bytes(b"old")
     os.chown(place / "d", 0, OTHER)
-    setfacl("-m", f"u::rw,u:{OTHER}:-,u:{GROUP}:rw,g::-,m::rw,o::-",
-            place / "d")
+    setfacl("-m", f"u::rw,u:{OTHER}:-,u:{GROUP}:rw,g::-,m::rw,o::-", place / "d")
     either.ok("convert", "-q", "--force", place / "s", place / "d", **who)
     assert acl(place / "d") == [
         "user::rw-", f"user:{OTHER}:---", f"user:{GROUP}:rw-", "group::---",
@@ -409,8 +399,7 @@ def test_a_directory_that_may_not_be_listed_takes_a_file(either, somebody):
     assert_same(place / "s", place / "d", "raw")
 
 
-def test_who_may_not_write_the_directory_learns_it_before_the_copy(
-        either, somebody):
+def test_who_may_not_write_the_directory_learns_it_before_the_copy(either, somebody):
     who, place = somebody
     os.chmod(place, 0o755)
     (place / "d").write_bytes(b"old")

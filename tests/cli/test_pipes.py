@@ -99,8 +99,7 @@ def own_images(hone, folder, disk):
     return made
 
 
-def test_every_image_is_converted_from_a_pipe_as_from_a_file(
-        hone, disk, tmp_path):
+def test_every_image_is_converted_from_a_pipe_as_from_a_file(hone, disk, tmp_path):
     """To raw and to qcow2, with one thread and with several."""
     sources = {**images(tmp_path, disk), **own_images(hone, tmp_path, disk)}
     for name, source in sources.items():
@@ -160,8 +159,7 @@ def test_digest_map_compare_check_and_info_read_a_pipe(hone, disk, tmp_path):
 
 def test_blocks_and_sizes_of_a_raw_pipe(hone, disk):
     data = disk.read_bytes()
-    blocks = run_piped(hone.json, data, "digest", "--json", "--blocks", "1M",
-                       "-")
+    blocks = run_piped(hone.json, data, "digest", "--json", "--blocks", "1M", "-")
     assert blocks["virtual_size"] is None
     of_file = hone.json("digest", "--json", "--blocks", "1M", disk)
     assert blocks["blocks"] == of_file["blocks"]
@@ -181,11 +179,9 @@ def test_sizes_of_a_pipe_are_compared_at_its_end(hone, disk):
         done = run_piped(hone.run, data + bytes(5000), "compare", a, b)
         assert done.returncode == 0, done
         assert str(len(data) + 5000).encode() in done.stdout, done
-        done = run_piped(hone.run, data + bytes(5000), "compare", "--strict",
-                         a, b)
+        done = run_piped(hone.run, data + bytes(5000), "compare", "--strict", a, b)
         assert done.returncode == 1, done
-        done = run_piped(hone.run, data + bytes(5000) + b"x", "compare",
-                         a, b)
+        done = run_piped(hone.run, data + bytes(5000) + b"x", "compare", a, b)
         assert done.returncode == 1, done
         assert str(len(data) + 5000).encode() in done.stdout, done
 
@@ -238,8 +234,7 @@ def test_the_format_is_found_by_the_first_bytes_or_given(hone, disk, tmp_path):
     image = qemu_convert(disk, tmp_path / "disk.qcow2")
     out = tmp_path / "out.raw"
     data = image.read_bytes()
-    line = run_piped(hone.fails, b"vhdxfile" + bytes(2000), "convert", "-",
-                     out)
+    line = run_piped(hone.fails, b"vhdxfile" + bytes(2000), "convert", "-", out)
     assert "stdin: has a VHDX header" in line
     # -f raw keeps the bytes of the image, which is refused as a raw file.
     line = run_piped(hone.fails, data, "convert", "-f", "raw", "-", out)
@@ -274,8 +269,7 @@ def test_bytes_behind_the_image_are_read(hone, disk, tmp_path):
     zeros = tmp_path / "zeros"
     zeros.write_bytes(bytes(MIB))
     out = tmp_path / "out.raw"
-    with subprocess.Popen(["cat", image, zeros],
-                          stdout=subprocess.PIPE) as child:
+    with subprocess.Popen(["cat", image, zeros], stdout=subprocess.PIPE) as child:
         hone.ok("convert", "-q", "-", out, stdin=child.stdout)
         child.stdout.close()
         assert child.wait() == 0
@@ -302,15 +296,12 @@ def test_tables_behind_much_data_take_a_temporary_file(hone, tmp_path):
     out = tmp_path / "out.raw"
     said = (f"hone: stdin: more of it is needed again than fits in memory: "
             f"keeping bytes in a temporary file in {scratch}\n").encode()
-    for args, env in ((["--scratch", scratch], {}),
-                      ([], {"TMPDIR": str(scratch)})):
-        done = run_piped(hone.run, data, "convert", "--force", *args, "-", out,
-                         env=env)
+    for args, env in ((["--scratch", scratch], {}), ([], {"TMPDIR": str(scratch)})):
+        done = run_piped(hone.run, data, "convert", "--force", *args, "-", out, env=env)
         assert (done.returncode, done.stderr) == (0, said), done
         assert out.read_bytes() == disk.read_bytes()
         assert not list(scratch.iterdir())
-    run_piped(hone.ok, data, "convert", "--force", "-q", "--scratch", scratch,
-              "-", out)
+    run_piped(hone.ok, data, "convert", "--force", "-q", "--scratch", scratch, "-", out)
     line = run_piped(hone.run, data, "convert", "--force", "--scratch",
                      tmp_path / "no", "-", out)
     assert line.returncode == 1
@@ -328,8 +319,7 @@ def test_an_untrusted_stream_is_checked_first(hone, disk, tmp_path):
     assert out.read_bytes() == padded(disk)
     out.unlink()
     l1_offset = struct.unpack(">Q", image[40:48])[0]
-    bad = image[:l1_offset] + struct.pack(">Q", 1 << 63 | 65536) + image[
-        l1_offset + 8:]
+    bad = image[:l1_offset] + struct.pack(">Q", 1 << 63 | 65536) + image[l1_offset + 8:]
     done = run_piped(hone.run, bad, "convert", "--untrusted", "-", out)
     assert done.returncode == 3 and b"is not safe" in done.stderr, done
     assert not out.exists()
@@ -406,8 +396,7 @@ def test_the_report_of_stdout_is_on_stderr(hone, disk):
 
 
 @pytest.mark.parametrize("before, after", [(4096, MIB), (4 * MIB, 4 * MIB)])
-def test_a_pipe_on_stdout_has_room_for_a_mib_at_least(hone, disk, before,
-                                                      after):
+def test_a_pipe_on_stdout_has_room_for_a_mib_at_least(hone, disk, before, after):
     read, write = os.pipe()
     try:
         fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, before)
@@ -474,8 +463,7 @@ def test_a_disguised_disk_does_not_reach_stdout(hone, tmp_path):
     assert done.returncode == 1 and done.stdout == b"", done
     for rest in 496, 0:
         tail = b"x" * MIB + b"conectix\0\0\0\2\0\1\0\0" + bytes(496)
-        done = run_piped(hone.run, bytes(rest) + tail, "convert", "-f", "raw",
-                         "-", "-")
+        done = run_piped(hone.run, bytes(rest) + tail, "convert", "-f", "raw", "-", "-")
         assert done.returncode == 1, done
         assert b"signature of VHD" in done.stderr, done
         disk.write_bytes(tail)
@@ -563,10 +551,8 @@ def test_an_untrusted_stream_needs_no_scratch_space(hone, large, tmp_path):
         digest = hone.ok("digest", disk).stdout.split()[0]
         for args in (["convert", "-q", "--untrusted", "--force", "-", out],
                      ["digest", "--untrusted", "-"], ["check", "-"]):
-            with subprocess.Popen(["cat", image],
-                                  stdout=subprocess.PIPE) as child:
-                done = hone.run(*args, "--scratch", tmp_path / "no",
-                                stdin=child.stdout)
+            with subprocess.Popen(["cat", image], stdout=subprocess.PIPE) as child:
+                done = hone.run(*args, "--scratch", tmp_path / "no", stdin=child.stdout)
             assert (done.returncode, done.stderr) == (0, b""), (image, done)
             if args[0] == "digest":
                 assert done.stdout.split()[0] == digest, image
@@ -587,8 +573,7 @@ def test_an_untrusted_stream_is_converted_as_a_file(hone, disk, tmp_path):
 def test_an_untrusted_member_of_an_archive_is_converted(hone, tmp_path):
     """Its ends are not those of the stream. Data may lie at both."""
     disk = make_disk(tmp_path / "disk.raw", 9 * MIB, parts=300)
-    small = qemu_convert(disk, tmp_path / "small.qcow2", "-o",
-                         "cluster_size=512")
+    small = qemu_convert(disk, tmp_path / "small.qcow2", "-o", "cluster_size=512")
     (tmp_path / "other").write_bytes(os.urandom(5 * MIB))
     for image in disk, small:
         data = subprocess.run(
@@ -607,8 +592,7 @@ def test_an_untrusted_member_of_an_archive_is_converted(hone, tmp_path):
 def test_the_end_of_the_file_may_be_the_begin_of_the_disk(hone, tmp_path):
     """It is released long before the last bytes come, and looked at again."""
     image = tmp_path / "image.qcow2"
-    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", image, "8M"],
-                   check=True)
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", image, "8M"], check=True)
     # The next to last cluster of the file is the first one of the disk.
     subprocess.run(["qemu-io", image, "-c", "write 64k 6M", "-c",
                     "write 0 64k", "-c", "write 7M 64k"], check=True,
@@ -668,16 +652,14 @@ def test_an_unsafe_stream_is_refused_as_the_file_is(hone, disk, tmp_path):
     out = tmp_path / "out.raw"
     for name, data in defects(image, disk).items():
         path = tmp_path / "image"
-        path.write_bytes(data or bytes(MIB) + b"conectix\0\0\0\2\0\1\0\0" +
-                         bytes(496))
+        path.write_bytes(data or bytes(MIB) + b"conectix\0\0\0\2\0\1\0\0" + bytes(496))
         data = path.read_bytes()
         assert hone.run("check", path).returncode == 1, name
         assert run_piped(hone.run, data, "check", "-").returncode == 1, name
         for args in (["convert", "-", out], ["digest", "-"],
                      ["convert", "--allow-backing", tmp_path, "-", out]):
             done = run_piped(hone.run, data, *args, "--untrusted")
-            assert (done.returncode, done.stdout) == (REFUSED, b""), (
-                name, done)
+            assert (done.returncode, done.stdout) == (REFUSED, b""), (name, done)
             assert b"stdin: is not safe: " in done.stderr, (name, done)
             assert done.stderr.count(b"\n") == 1, (name, done)
             assert not out.exists()

@@ -44,8 +44,7 @@ class Image:
         extended = version == 3 and data[79] & 16
         size = 1 << self.bits
         self.tables = [l1_table, refcounts]
-        self.tables += filter(None, words(data, refcounts,
-                                          n_refcounts * size // 8))
+        self.tables += filter(None, words(data, refcounts, n_refcounts * size // 8))
         self.data, self.l2 = [], []
         for l2_table in filter(None, words(data, l1_table, n_l1)):
             self.l2.append(l2_table & OFFSET)
@@ -69,8 +68,7 @@ OPTIONS = ["", "compat=0.10", "cluster_size=512", "cluster_size=2M",
            "preallocation=metadata", "lazy_refcounts=off"]
 
 
-def test_an_image_on_stdout_is_sound_and_has_its_tables_first(
-        hone, disk, tmp_path):
+def test_an_image_on_stdout_is_sound_and_has_its_tables_first(hone, disk, tmp_path):
     for option in OPTIONS:
         args = ["-o", option] if option else []
         data = streamed(hone, "--threads", "1", *args, disk)
@@ -89,8 +87,7 @@ def test_an_image_on_stdout_is_sound_and_has_its_tables_first(
             assert used <= 80 * (size + 4096), (option, used)
 
 
-def test_a_stream_of_such_an_image_needs_no_scratch_space(
-        hone, tmp_path, disk):
+def test_a_stream_of_such_an_image_needs_no_scratch_space(hone, tmp_path, disk):
     """Even if much more than the memory comes."""
     big = tmp_path / "big.raw"
     block = os.urandom(MIB)
@@ -142,14 +139,12 @@ def test_the_refcounts_count_what_they_take(hone, tmp_path):
     disk, out = tmp_path / "disk.raw", tmp_path / "out.qcow2"
     for clusters in range(1, 66):
         disk.write_bytes(b"x" * 512 * clusters)
-        out.write_bytes(streamed(hone, "-o",
-                                 "cluster_size=512,refcount_bits=64", disk))
+        out.write_bytes(streamed(hone, "-o", "cluster_size=512,refcount_bits=64", disk))
         hone.ok("check", out)
 
 
 def test_what_cannot_be_streamed_is_refused(hone, disk, tmp_path):
-    done = run_piped(hone.run, disk.read_bytes(), "convert", "-O", "qcow2",
-                     "-", "-")
+    done = run_piped(hone.run, disk.read_bytes(), "convert", "-O", "qcow2", "-", "-")
     assert (done.returncode, done.stdout) == (1, b""), done
     assert done.stderr == (
         b"hone: stdout: begins with the tables of the image, and the size of "
@@ -204,8 +199,7 @@ def test_the_closed_reader_of_an_image_is_one_sentence(hone, disk):
         1, b"hone: stdout: cannot be written at offset 0: Broken pipe\n")
 
 
-def test_a_source_that_changes_after_its_tables_left_is_an_error(
-        hone, tmp_path):
+def test_a_source_that_changes_after_its_tables_left_is_an_error(hone, tmp_path):
     """Its new data has no place. No image that is wrong ends with 0."""
     disk = tmp_path / "disk.raw"
     half = MIB // 2
@@ -244,8 +238,7 @@ def test_a_source_that_changes_after_its_tables_left_is_an_error(
 def test_other_programs_read_the_image_as_it_comes(hone, disk, tmp_path):
     """A digest and a report are those of a file."""
     copy = qemu_convert(disk, tmp_path / "disk.qcow2")
-    done = hone.run("convert", "--json", "-O", "qcow2", "--digest", "sha256",
-                    copy, "-")
+    done = hone.run("convert", "--json", "-O", "qcow2", "--digest", "sha256", copy, "-")
     assert done.returncode == 0, done
     of_file = hone.json("convert", "--json", "--digest", "sha256", copy,
                         tmp_path / "out.raw")

@@ -14,8 +14,7 @@ import time
 
 import pytest
 
-from harness import (assert_same, ENV, error_line, failure, listening, Stalled,
-                     TIMEOUT)
+from harness import (assert_same, ENV, error_line, failure, listening, Stalled, TIMEOUT)
 
 
 def lines_of(hone, *words):
@@ -30,10 +29,8 @@ def lines_of(hone, *words):
 @pytest.mark.parametrize("name", ["all_data", "mixed", "sparse_5_gib",
                                   "1_bytes", "empty_8_tib"])
 @pytest.mark.parametrize("fmt", ["raw", "qcow2"])
-def test_progress_rises_to_100_and_tells_each_value_once(
-        hone, image, out, name, fmt):
-    done, lines = lines_of(hone, "convert", "-q", "-O", fmt, image(name),
-                           out / "d")
+def test_progress_rises_to_100_and_tells_each_value_once(hone, image, out, name, fmt):
+    done, lines = lines_of(hone, "convert", "-q", "-O", fmt, image(name), out / "d")
     assert done.returncode == 0
     assert all(re.fullmatch(r"\d+/100", line) for line in lines)
     values = [int(line[:-4]) for line in lines]
@@ -54,8 +51,7 @@ def json_lines(hone, *words):
     found = [json.loads(line) for line in lines]
     for each in found:
         assert {"phase", "store", "bytes", "rate"} <= each.keys()
-        assert each.keys() <= {"phase", "store", "bytes", "total", "rate",
-                               "eta"}
+        assert each.keys() <= {"phase", "store", "bytes", "total", "rate", "eta"}
         assert 0 <= each["bytes"] <= each["total"]
     return done, found
 
@@ -63,12 +59,10 @@ def json_lines(hone, *words):
 @pytest.mark.parametrize("name", ["all_data", "mixed", "1_bytes"])
 def test_lines_of_json_have_each_phase_and_rise(hone, image, out, name):
     source, target = str(image(name)), str(out / "d")
-    done, found = json_lines(hone, "convert", "-q", "--verify", source,
-                             target)
+    done, found = json_lines(hone, "convert", "-q", "--verify", source, target)
     assert done.returncode == 0 and not done.stderr
     phases = [each["phase"] for each in found]
-    assert sorted(set(phases), key=phases.index) == [
-        "read", "flush", "verify", "done"]
+    assert sorted(set(phases), key=phases.index) == ["read", "flush", "verify", "done"]
     assert phases.count("done") == phases.count("flush") == 1
     for phase in "read", "verify":
         of = [each for each in found if each["phase"] == phase]
@@ -76,10 +70,8 @@ def test_lines_of_json_have_each_phase_and_rise(hone, image, out, name):
         assert values == sorted(values) and values[0] == 0
         # Each percentage once, and a line a second.
         assert len(of) <= 102 + found[-1].get("eta", 0)
-    assert {each["store"] for each in found
-            if each["phase"] == "read"} == {source}
-    assert {each["store"] for each in found
-            if each["phase"] != "read"} == {target}
+    assert {each["store"] for each in found if each["phase"] == "read"} == {source}
+    assert {each["store"] for each in found if each["phase"] != "read"} == {target}
     size = os.stat(source).st_size
     assert {each["total"] for each in found} == {size}
     assert found[-1]["bytes"] == size
@@ -105,20 +97,17 @@ def test_lines_of_json_are_few(hone, work, out):
 
 @pytest.mark.parametrize("command", ["compare", "digest"])
 def test_other_commands_have_lines_of_json(hone, image, command):
-    if command == "digest" and b" with OpenSSL " not in hone.ok(
-            "--version").stdout:
+    if command == "digest" and b" with OpenSSL " not in hone.ok("--version").stdout:
         pytest.skip("this hone was built without OpenSSL")
     source = image("all_data")
-    done, found = json_lines(hone, command,
-                             *[source] * (1 + (command == "compare")))
+    done, found = json_lines(hone, command, *[source] * (1 + (command == "compare")))
     assert done.returncode == 0
     assert [found[0]["phase"], found[-1]["phase"]] == ["read", "done"]
     assert found[0]["store"] == str(source)
 
 
 def test_lines_of_json_go_to_stderr_without_a_descriptor(hone, image, out):
-    done = hone.run("convert", "-q", "--progress-json", image("mixed"),
-                    out / "d")
+    done = hone.run("convert", "-q", "--progress-json", image("mixed"), out / "d")
     lines = done.stderr.decode().splitlines()
     assert done.returncode == 0 and not done.stdout
     assert json.loads(lines[0])["bytes"] == 0
@@ -131,8 +120,7 @@ def test_lines_of_json_of_a_failure_are_never_done(hone, image, out):
                     before=["sh", "-c", 'ulimit -f 4096; exec "$@"', "sh"])
     *lines, said = done.stderr.decode().splitlines()
     assert done.returncode == 1 and said.startswith("hone: ")
-    assert lines and "done" not in {json.loads(line)["phase"]
-                                    for line in lines}
+    assert lines and "done" not in {json.loads(line)["phase"] for line in lines}
 
 
 @pytest.mark.parametrize("times", [1, 3])
@@ -158,8 +146,7 @@ def test_a_question_by_signal_is_answered_by_a_line(hone, image, out, times):
 
 
 @pytest.mark.parametrize("command", ["convert", "compare", "digest"])
-def test_a_question_before_the_first_answer_is_answered(
-        hone, small, out, command):
+def test_a_question_before_the_first_answer_is_answered(hone, small, out, command):
     """Of a server that never answers, perhaps."""
     if b"libcurl " not in hone.version:
         pytest.skip("this hone was built without libcurl")
@@ -185,8 +172,7 @@ def test_a_question_that_the_parent_ignores_stays_ignored(hone, image, out):
 
 @pytest.mark.parametrize("command", ["info", "check", "map", "digest"])
 def test_a_question_ends_no_other_command(hone, small, command):
-    if command == "digest" and b" with OpenSSL " not in hone.ok(
-            "--version").stdout:
+    if command == "digest" and b" with OpenSSL " not in hone.ok("--version").stdout:
         pytest.skip("this hone was built without OpenSSL")
     data = small.read_bytes()
     reader, writer = os.pipe()
@@ -211,8 +197,7 @@ def test_a_question_ends_no_other_command(hone, small, command):
 
 
 def test_compare_has_progress_too(hone, image):
-    done, lines = lines_of(hone, "compare", "-q", image("all_data"),
-                           image("all_data"))
+    done, lines = lines_of(hone, "compare", "-q", image("all_data"), image("all_data"))
     assert done.returncode == 0 and lines[-1] == "100/100"
 
 
@@ -226,8 +211,7 @@ def test_compare_of_what_differs_never_reaches_100(hone, image, work):
 
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=str)
 @pytest.mark.parametrize("command", ["convert", "compare"])
-def test_100_means_that_the_report_is_written_too(
-        hone, image, out, command, options):
+def test_100_means_that_the_report_is_written_too(hone, image, out, command, options):
     source = image("all_data")
     reader, writer = os.pipe()
     with open("/dev/full", "wb") as full:
@@ -272,8 +256,7 @@ def test_100_means_that_all_is_on_disk(hone, strace, small, out, call):
     assert b"100/100" not in lines
 
 
-def test_a_file_that_may_not_be_so_long_fails_before_the_copy(
-        hone, image, out):
+def test_a_file_that_may_not_be_so_long_fails_before_the_copy(hone, image, out):
     reader, writer = os.pipe()
     done = hone.run("convert", image("empty_8_tib_but_its_end"), out / "d",
                     "--progress-fd", str(writer), pass_fds=[writer],
@@ -295,8 +278,7 @@ def test_a_descriptor_that_is_not_open_is_refused(hone, small, out):
 
 def test_a_descriptor_that_cannot_be_written_does_no_harm(hone, small, out):
     for number in range(3, 10):
-        hone.misused("convert", "--progress-fd", str(number), small,
-                     out / "d")
+        hone.misused("convert", "--progress-fd", str(number), small, out / "d")
     with open(small, "rb") as reader:
         hone.misused("convert", "--progress-fd", str(reader.fileno()),
                      small, out / "d", pass_fds=[reader.fileno()])
@@ -313,11 +295,9 @@ def test_a_reader_of_progress_who_leaves_does_no_harm(hone, image, out):
     assert_same(image("all_data"), out / "d", "raw")
 
 
-def test_a_signal_in_the_midst_keeps_what_force_would_replace(
-        hone, image, out):
+def test_a_signal_in_the_midst_keeps_what_force_would_replace(hone, image, out):
     (out / "d").write_bytes(b"precious")
-    with Stalled(hone, "convert", "--force", image("filled_ext4"),
-                 out / "d") as held:
+    with Stalled(hone, "convert", "--force", image("filled_ext4"), out / "d") as held:
         held.process.send_signal(signal.SIGTERM)
         assert held.process.wait(timeout=1000) == -signal.SIGTERM
     assert os.listdir(out) == ["d"]
@@ -394,8 +374,7 @@ def spoil_tables(path):
         for at in range(first, first + 8 * count, 8):
             entry = int.from_bytes(os.pread(file.fileno(), 8, at), "big")
             if entry:
-                os.pwrite(file.fileno(), b"\xff" * 4096,
-                          entry & ((1 << 56) - 512))
+                os.pwrite(file.fileno(), b"\xff" * 4096, entry & ((1 << 56) - 512))
 
 
 def spoil_end(path):
@@ -406,15 +385,13 @@ def spoil_end(path):
 
 
 @pytest.mark.parametrize("command", ["convert", "digest", "compare"])
-def test_tables_that_change_meanwhile_are_no_damage(
-        hone, image, out, work, command):
+def test_tables_that_change_meanwhile_are_no_damage(hone, image, out, work, command):
     """A table is read when the disk has reached it."""
     source = work / "busy.qcow2"
     hone.ok("convert", "-q", "-O", "qcow2", "-o", "cluster_size=4096",
             image("filled_ext4"), source)
     more = {"convert": [out / "d"], "compare": [image("filled_ext4")]}
-    with Stalled(hone, command, "-m", "1", source,
-                 *more.get(command, ())) as held:
+    with Stalled(hone, command, "-m", "1", source, *more.get(command, ())) as held:
         with held.stopped():
             spoil_tables(source)
         status, said, error = held.go_on()
@@ -424,8 +401,7 @@ def test_tables_that_change_meanwhile_are_no_damage(
 
 
 @pytest.mark.parametrize("kind", ["backing", "xz", "tar.xz"])
-def test_files_below_that_change_meanwhile_are_no_damage(
-        hone, out, work, kind):
+def test_files_below_that_change_meanwhile_are_no_damage(hone, out, work, kind):
     """The packed file has changed, or the file that the image names."""
     plain = work / "disk.raw"
     plain.write_bytes(random.Random(7).randbytes(128 << 10) * 64)
@@ -447,8 +423,7 @@ def test_files_below_that_change_meanwhile_are_no_damage(
             plain = work / "disk.tar"
         subprocess.run(["xz", "-0", "-T2", "--block-size=1MiB", "-k", plain],
                        check=True)
-    with Stalled(hone, "convert", "-m", "1", *words, source,
-                 out / "d") as held:
+    with Stalled(hone, "convert", "-m", "1", *words, source, out / "d") as held:
         with held.stopped():
             if kind == "backing":
                 spoil_tables(changed)
@@ -461,8 +436,7 @@ def test_files_below_that_change_meanwhile_are_no_damage(
 
 
 @pytest.mark.parametrize("command", ["convert", "compare"])
-def test_a_source_written_to_meanwhile_is_an_error(
-        hone, image, out, work, command):
+def test_a_source_written_to_meanwhile_is_an_error(hone, image, out, work, command):
     source = work / "busy.img"
     source.write_bytes(image("filled_ext4").read_bytes())
     other = out / "d" if command == "convert" else image("filled_ext4")
@@ -562,8 +536,7 @@ def test_a_terminal_gets_a_bar_that_is_finished_or_cleared(hone, image, out):
     assert shown.endswith((b"\r\n", b"\r", b"\x1b[K"))
 
 
-def test_an_error_stands_on_a_line_of_its_own_after_the_bar(
-        hone, image, out):
+def test_an_error_stands_on_a_line_of_its_own_after_the_bar(hone, image, out):
     before = ["sh", "-c", 'ulimit -f 40000; exec "$@"', "sh"]
     shown = on_terminal(hone, "convert", "-O", "qcow2",
                         image("filled_ext4"), out / "d", code=1,
@@ -576,13 +549,11 @@ def test_an_error_stands_on_a_line_of_its_own_after_the_bar(
 
 @pytest.mark.parametrize("columns", [
     0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 20, 47, 48, 49, 50, 80, 500])
-def test_a_bar_never_fills_a_line_of_the_terminal(
-        hone, image, out, columns):
+def test_a_bar_never_fills_a_line_of_the_terminal(hone, image, out, columns):
     """In the last column some terminals go to the next line already."""
     shown = on_terminal(hone, "convert", image("filled_ext4"), out / "d",
                         columns=columns)
-    parts = [part for part in shown.decode().split("\n")[0].split("\r")
-             if part.strip()]
+    parts = [part for part in shown.decode().split("\n")[0].split("\r") if part.strip()]
     limit = columns or 80
     assert max(len(part) for part in shown.decode().split("\r")) < limit
     # Spaces may follow, which overwrite a longer line.
@@ -653,8 +624,7 @@ def test_no_bar_where_stderr_is_no_terminal(hone, image, out):
     assert not hone.run("convert", image("mixed"), out / "d").stderr
 
 
-def test_a_wide_terminal_has_the_rate_and_the_time_that_is_left(
-        hone, image, out):
+def test_a_wide_terminal_has_the_rate_and_the_time_that_is_left(hone, image, out):
     """Nothing is coloured, with or without NO_COLOR."""
     for number, more in enumerate(({}, {"NO_COLOR": "1"})):
         shown = on_terminal(hone, "convert", "--force",

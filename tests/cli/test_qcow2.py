@@ -109,8 +109,7 @@ def ask_7zip(source, output, size):
                           timeout=1000, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL)
     assert len(done.stdout) == size
-    assert hashlib.sha256(done.stdout).hexdigest() == padded_digest(
-        source, size)
+    assert hashlib.sha256(done.stdout).hexdigest() == padded_digest(source, size)
     return True
 
 
@@ -138,8 +137,7 @@ def ask_libqcow(source, output, size):
 def test_every_mode_and_cluster_size_is_read_equal(
         hone, qemu_img, source, out, mode, cluster):
     output = out / "disk.qcow2"
-    image = write(hone, source, output, *MODES[mode], "-o",
-                  f"cluster_size={cluster}")
+    image = write(hone, source, output, *MODES[mode], "-o", f"cluster_size={cluster}")
     ask_qemu(qemu_img, source, output)
     if "-c" in MODES[mode]:
         assert image.packed
@@ -168,8 +166,7 @@ def test_other_readers_find_the_same_bytes(hone, source, out, mode):
     ("extended-metadata", 1)])
 def test_every_size_is_read_equal(hone, qemu_img, out, mode, size):
     source = out.parent / "disk.img"
-    images.pieces(source, size, *[(0, b"\1"), (size - 1, b"\2")] * (
-        0 < size < MI))
+    images.pieces(source, size, *[(0, b"\1"), (size - 1, b"\2")] * (0 < size < MI))
     write(hone, source, out / "disk.qcow2", *MODES[mode])
     ask_qemu(qemu_img, source, out / "disk.qcow2")
 
@@ -203,8 +200,7 @@ def test_qemu_can_go_on_writing(hone, qemu_img, source, out, mode):
 
 
 @pytest.mark.parametrize("mode", ["plain", "zlib", "zstd", "extended-metadata"])
-def test_the_bytes_do_not_depend_on_the_number_of_threads(
-        hone, source, out, mode):
+def test_the_bytes_do_not_depend_on_the_number_of_threads(hone, source, out, mode):
     found = set()
     for threads in (1, 2, 3, 7, 7, 7):
         output = out / f"disk{threads}.qcow2"
@@ -235,8 +231,7 @@ def fits_window_of_4_kib(stored, expected):
 @pytest.mark.parametrize("options,all_fit", [
     (["--window", "12"], True), (["--window", "12", "--fast"], True),
     ([], False)])
-def test_window_12_keeps_distances_below_4_kib(
-        hone, source, out, options, all_fit):
+def test_window_12_keeps_distances_below_4_kib(hone, source, out, options, all_fit):
     image = write(hone, source, out / "disk.qcow2", "-c", *options)
     fit = [fits_window_of_4_kib(image.pread(*place), image.read(guest))
            for guest, place in image.packed.items()]
@@ -289,8 +284,7 @@ def test_data_far_apart_has_tables_of_its_own(hone, qemu_img, out, mode):
     (["compat=0.10,refcount_bits=8"], "refcount_bits"),
     (["extended_l2=on,cluster_size=8k"], "16k"),
 ])
-def test_options_that_exclude_each_other_are_refused(
-        hone, source, out, options, says):
+def test_options_that_exclude_each_other_are_refused(hone, source, out, options, says):
     line = hone.fails("convert", "-o", *options, source, out / "d.qcow2")
     assert says in line
     assert not os.listdir(out)
@@ -304,8 +298,7 @@ def test_options_that_exclude_each_other_are_refused(
     ("preallocation=full", "metadata"),
     ("compat=1.0", "0.10"),
 ])
-def test_a_value_that_an_option_has_not_is_refused(
-        hone, source, out, option, says):
+def test_a_value_that_an_option_has_not_is_refused(hone, source, out, option, says):
     done = hone.run("convert", "-o", option, source, out / "d.qcow2")
     assert done.returncode in (1, 2)
     assert says in done.stderr.decode()

@@ -90,8 +90,7 @@ def test_a_name_says_each_round(hone, work, out, rounds):
     listed = ",".join(reversed(rounds))
     other = write(work, "disk.img", data)
     assert converted(hone, out, "--unpack", listed, other) == DISK
-    assert converted(hone, out, "--unpack", "none", "-f", "raw",
-                     named) == data
+    assert converted(hone, out, "--unpack", "none", "-f", "raw", named) == data
     assert hone.json("check", "--json", named)["safe"]
 
 
@@ -100,13 +99,11 @@ def test_five_rounds_are_too_many(hone, work, out):
     named = write(work, "disk.raw" + ".gz" * 5, pack(DISK, *rounds))
     said = hone.fails("convert", named, out / "x")
     assert "is packed more than 4 times" in said
-    said = hone.misused("convert", "--unpack", ",".join(rounds), named,
-                        out / "x")
+    said = hone.misused("convert", "--unpack", ",".join(rounds), named, out / "x")
     assert "has more than 4 packings" in said
     inside = write(work, "a.tar.gz.gz.gz", pack(tar(
         ("disk.raw.gz.gz", pack(DISK, "gzip", "gzip"))), *rounds[:3]))
-    said = hone.fails("convert", "--member", "disk.raw.gz.gz", inside,
-                      out / "x")
+    said = hone.fails("convert", "--member", "disk.raw.gz.gz", inside, out / "x")
     assert "is packed more than 4 times" in said
 
 
@@ -126,8 +123,7 @@ def test_a_guest_does_not_choose_the_packing(hone, work, out, name):
         disk = write(work, name, guest(packing))
         said = f"begins as {packing}: --unpack {packing} or -f raw"
         refused(hone, out, said, disk)
-        assert said in hone.fails("convert", "--untrusted", disk, out / "x",
-                                  code=3)
+        assert said in hone.fails("convert", "--untrusted", disk, out / "x", code=3)
         assert converted(hone, out, "-f", "raw", disk) == guest(packing)
         found = hone.json("check", "--json", disk, code=1)
         assert not found["safe"]
@@ -138,8 +134,7 @@ def test_compare_names_the_option_of_the_second_image(hone, work):
     other = write(work, "other", DISK)
     assert "begins as gzip: --unpack gzip or -f raw" in hone.fails(
         "compare", disk, other, code=3)
-    assert hone.fails("compare", other, disk, code=3).endswith(
-        "begins as gzip: -F raw")
+    assert hone.fails("compare", other, disk, code=3).endswith("begins as gzip: -F raw")
 
 
 def test_a_guest_does_not_choose_behind_a_name(hone, work, out):
@@ -161,8 +156,7 @@ def test_a_tar_that_a_guest_wrote_is_no_archive(hone, work, out):
             write(work, "disk.img", archive))
     refused(hone, out, "begins as a tar archive: --member NAME or -f raw",
             write(work, "disk.gz", pack(archive, "gzip")))
-    assert converted(hone, out, "--member", "other.raw",
-                     work / "disk.img") == DISK
+    assert converted(hone, out, "--member", "other.raw", work / "disk.img") == DISK
     assert converted(hone, out, work / "disk.img", "-f", "raw") == archive
 
 
@@ -170,8 +164,7 @@ def test_pipes_and_other_names_are_judged_by_their_bytes(hone, work, out):
     data = pack(DISK, "gzip")
     for name in ("upload", "a.dat", "disk.img.part"):
         assert converted(hone, out, write(work, name, data)) == DISK
-    done = run_piped(hone.run, data, "convert", "-q", "-O", "raw", "-",
-                     out / "x")
+    done = run_piped(hone.run, data, "convert", "-q", "-O", "raw", "-", out / "x")
     assert done.returncode == 0 and (out / "x").read_bytes() == DISK
     os.unlink(out / "x")
     archive = pack(tar(("disk.raw", DISK)), "gzip")
@@ -199,18 +192,15 @@ def test_a_member_is_unpacked_by_its_name(hone, work, out):
                         tar(("disk.img.gz", packed)), "xz"))):
         name = "d/disk.img.gz" if archive.suffix == ".ova" else "disk.img.gz"
         assert converted(hone, out, "--member", name, archive) == DISK
-        assert converted(hone, out, "-f", "raw", "--member", name,
-                         archive) == DISK
+        assert converted(hone, out, "-f", "raw", "--member", name, archive) == DISK
         found = hone.json("info", "--json", "--member", name, archive)
         assert (found["member"], found["format"]) == (name, "raw")
     # Not by what a guest wrote.
-    archive = write(work, "b.tar", tar(("disk.img", guest()),
-                                       ("other", guest())))
+    archive = write(work, "b.tar", tar(("disk.img", guest()), ("other", guest())))
     for name in ("disk.img", "other"):
         refused(hone, out, "begins as gzip: extract it, then --unpack gzip, "
                 "or -f raw", "--member", name, archive)
-        assert converted(hone, out, "-f", "raw", "--member", name,
-                         archive) == guest()
+        assert converted(hone, out, "-f", "raw", "--member", name, archive) == guest()
     assert converted(hone, out, "--unpack", "none", "-f", "raw", "--member",
                      "disk.img.gz", work / "a.tar") == packed
 
@@ -220,8 +210,7 @@ def test_what_follows_the_packed_data_is_left(hone, work, out, packing):
     """As the metadata of OpenWrt does; without the option it is an error."""
     suffix, data = PACK[packing][0], pack(DISK[:KI], packing)
     both = data + pack(DISK[KI:], packing)
-    for rest in (b"{\"metadata\": 1}FWx0", b"\0" * 700 + b"x",
-                 b"x" * (300 * KI)):
+    for rest in (b"{\"metadata\": 1}FWx0", b"\0" * 700 + b"x", b"x" * (300 * KI)):
         packed = write(work, "disk.raw" + suffix, both + rest)
         said = hone.fails("convert", packed, out / "x", code=3)
         assert "has other data after the end" in said

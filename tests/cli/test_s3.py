@@ -40,8 +40,7 @@ def account_fixture(hone, content):
             s3.put_object(Bucket=BUCKET, Key=name, Body=content)
         iam = boto3.client("iam", endpoint_url=address, **names)
         iam.create_user(UserName="reader")
-        iam.put_user_policy(UserName="reader", PolicyName="read",
-                            PolicyDocument=POLICY)
+        iam.put_user_policy(UserName="reader", PolicyName="read", PolicyDocument=POLICY)
         key = iam.create_access_key(UserName="reader")["AccessKey"]
         # From now on, moto checks each signature.
         post(f"{address}/moto-api/reset-auth", b"0")
@@ -51,8 +50,7 @@ def account_fixture(hone, content):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_object_is_read_with_good_signatures(hone, account, content, name,
-                                                tmp_path):
+def test_an_object_is_read_with_good_signatures(hone, account, content, name, tmp_path):
     out = tmp_path / "out.img"
     done = hone.run("convert", "-q", f"s3://{BUCKET}/{name}", out,
                     env={**account, "HOME": str(tmp_path)})

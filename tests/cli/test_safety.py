@@ -45,14 +45,12 @@ def refused(hone, small, out):
     return check
 
 
-def test_an_existing_output_is_refused_and_named_with_the_remedy(
-        refused, small, out):
+def test_an_existing_output_is_refused_and_named_with_the_remedy(refused, small, out):
     (out / "d").write_bytes(b"precious")
     refused(small, out / "d", says=[str(out / "d"), "exists", "--force"])
 
 
-def test_force_replaces_an_existing_output_and_keeps_its_mode(
-        hone, small, out):
+def test_force_replaces_an_existing_output_and_keeps_its_mode(hone, small, out):
     (out / "d").write_bytes(b"old")
     os.chmod(out / "d", 0o640)
     with open(out / "d", "rb") as old:
@@ -143,8 +141,7 @@ def test_a_symlink_loop_is_an_error(refused, small, out):
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]], ids=str)
-def test_an_output_that_is_no_regular_file_is_refused(
-        refused, small, out, force):
+def test_an_output_that_is_no_regular_file_is_refused(refused, small, out, force):
     (out / "directory").mkdir()
     os.mkfifo(out / "fifo")
     os.symlink("fifo", out / "link")
@@ -218,8 +215,7 @@ def test_an_image_of_another_format_is_not_taken_for_raw(
     assert name in line.lower()
     assert name in ("qcow2", "vhd", "vmdk") or "-f raw" in line
     hone.fails("map", source, code=code)
-    hone.ok("convert", "-q", "-f", "raw", "--allow-disguised", source,
-            out / "d")
+    hone.ok("convert", "-q", "-f", "raw", "--allow-disguised", source, out / "d")
     assert_same(source, out / "d", "raw")
 
 
@@ -249,15 +245,13 @@ def test_a_damaged_qcow2_source_is_never_taken_for_raw(refused, out):
     assert "version 0" in line and "-f raw" not in line
     assert "version 0" in refused("-f", "qcow2", source, out / "d")
     source.write_bytes(b"QFJ\xfb" + bytes(65532))
-    assert " header; add -f raw to read it as a raw image" in refused(
-        source, out / "d")
+    assert " header; add -f raw to read it as a raw image" in refused(source, out / "d")
 
 
 @pytest.fixture
 def stranger(hone):
     """A directory that somebody can only enter, and how to be that one."""
-    who = {} if os.geteuid() else dict(user=65534, group=65534,
-                                       extra_groups=[])
+    who = {} if os.geteuid() else dict(user=65534, group=65534, extra_groups=[])
     try:
         hone.ok("--version", **who)
     except (OSError, AssertionError):
@@ -268,8 +262,7 @@ def stranger(hone):
         os.chmod(name, 0o755)
 
 
-def test_a_directory_without_permission_is_an_error(
-        hone, stranger, small):
+def test_a_directory_without_permission_is_an_error(hone, stranger, small):
     stranger, who = stranger
     os.chmod(stranger, 0o755)
     source = os.path.join(stranger, "s")
@@ -305,8 +298,7 @@ def test_a_link_that_cannot_be_followed_is_told_from_one_to_nowhere(
     assert "cannot be resolved: Permission denied" in said
 
 
-@pytest.mark.parametrize("closed", [
-    "<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("fmt", ["raw", "qcow2"])
 def test_closed_standard_descriptors_never_spoil_an_output(
         hone, small, out, fmt, closed):
@@ -338,8 +330,7 @@ def disguised(tmp, name):
 
 
 @pytest.mark.parametrize("name", DISGUISES)
-def test_a_disk_does_not_become_an_image_of_another_format(
-        hone, tmp_path, out, name):
+def test_a_disk_does_not_become_an_image_of_another_format(hone, tmp_path, out, name):
     """A guest chooses what its disk begins and ends with. 'hone check' of the
     qcow2 image passes, so the raw file must not be another image."""
     raw, image = disguised(tmp_path, name)

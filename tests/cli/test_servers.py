@@ -66,8 +66,7 @@ def fixture_peer(request, hone):
 def refused(web, out, url, *words):
     """A copy ends with the status of a server that may come back, and leaves
     nothing."""
-    said = web.fails("convert", "-f", "raw", *words, url, out / "never",
-                     code=4)
+    said = web.fails("convert", "-f", "raw", *words, url, out / "never", code=4)
     assert not os.listdir(out)
     return said
 
@@ -101,8 +100,7 @@ def test_a_server_that_stops_in_the_middle(web, peer, work, out):
 def test_tries_are_bounded(web, peer, work, out):
     with peer.hangs_up(work) as server:
         assert peer.lost in refused(web, out, str(server))
-        tries = (len(server.requests) if peer.scheme == "http" else
-                 server.connections)
+        tries = (len(server.requests) if peer.scheme == "http" else server.connections)
     assert tries in peer.tries
 
 
@@ -110,8 +108,6 @@ def test_tries_are_bounded(web, peer, work, out):
 @pytest.mark.parametrize("words", [[], ["--untrusted"]], ids=" ".join)
 def test_a_page_is_no_disk(web, peer, work, out, words):
     page = b"<!DOCTYPE html>\n<html>".ljust(MI, b"a")
-    with (Server(page) if peer.scheme == "http" else
-          serve(work, page)) as server:
-        assert "is a text" in web.fails("convert", *words, str(server),
-                                        out / "never")
+    with (Server(page) if peer.scheme == "http" else serve(work, page)) as server:
+        assert "is a text" in web.fails("convert", *words, str(server), out / "never")
     assert not os.listdir(out)

@@ -36,8 +36,7 @@ class Bent:
 
     def run(self, *words, **settings):
         """The finished run, the calls it made, how many were bent."""
-        env = {"SHIM_" + key.upper(): str(value)
-               for key, value in settings.items()}
+        env = {"SHIM_" + key.upper(): str(value) for key, value in settings.items()}
         done = self.hone.run(*words, env=dict(
             env, LD_PRELOAD=str(self.shim), SHIM_COUNT=str(self.count)))
         calls, bent = map(int, self.count.read_text().split())
@@ -90,8 +89,7 @@ def test_short_and_interrupted_reads_do_not_disturb_a_comparison(
     copy = out / "copy"
     copy.write_bytes(small.read_bytes())
     for settings in ({"short": 1000}, {"eintr": 1}):
-        done, _, _ = bent.run("compare", "--threads", threads, small, copy,
-                              **settings)
+        done, _, _ = bent.run("compare", "--threads", threads, small, copy, **settings)
         assert (done.returncode, done.stderr) == (0, b"")
     with open(copy, "r+b") as file:
         file.seek(250001)
@@ -123,8 +121,7 @@ def test_a_source_cut_at_any_call_is_an_error_or_was_read_before(
             # The cut came before the size was asked, or after the last read.
             size = (qcow2_reader.Qcow2(out / "d").size if fmt == "qcow2"
                     else os.stat(out / "d").st_size)
-            assert_same(whole if size >= len(content) else source, out / "d",
-                        fmt)
+            assert_same(whole if size >= len(content) else source, out / "d", fmt)
             (out / "d").unlink()
         else:
             assert done.returncode == 1, (at, done)
@@ -162,8 +159,7 @@ def test_an_archive_without_memory_is_no_damage(bent, work, out):
         pytest.skip("this build's sanitizer brings a malloc of its own")
     archive = work / "disk.tar"
     pieces = [(n * 1024, 512) for n in range(100)]
-    archive.write_bytes(sparse("0.1", b"disk.raw", pieces, bytes(51200),
-                               102400) + END)
+    archive.write_bytes(sparse("0.1", b"disk.raw", pieces, bytes(51200), 102400) + END)
     clean, made, _ = bent.run("info", archive, starve=1 << 60)
     assert clean.returncode == 0 and made > 0
     refused = 0

@@ -42,12 +42,10 @@ def grown(length):
     (["-O", "gce", "--verify"], "d.tar.gz", "5M")], ids=str)
 def test_zeros_are_added(hone, source, work, words, name, size):
     """Of each format; the digests are those of SRC, and --verify agrees."""
-    said = hone.json("convert", "--json", *words, "--size", size, source,
-                     work / name)
+    said = hone.json("convert", "--json", *words, "--size", size, source, work / name)
     assert said["virtual_size"] == (1024 * MIB if "gce" in words else 5 * MIB)
     if "digests" in said:
-        assert said["digests"]["sha256"] == hashlib.sha256(
-            disk(LENGTH)).hexdigest()
+        assert said["digests"]["sha256"] == hashlib.sha256(disk(LENGTH)).hexdigest()
     back = work / "back"
     hone.ok("convert", "-q", "-O", "raw", work / name, back)
     with open(back, "rb") as file:
@@ -76,8 +74,7 @@ def test_the_standard_output_gets_its_zeros(hone, source, known):
     how = {} if known else {"input": disk(LENGTH), "stdin": None}
     words = ["convert", "-q", "-f", "raw", "-O", "raw"]
     address = source if known else "-"
-    assert hone.ok(*words, "--size", "5M", address, "-",
-                   **how).stdout == grown(5 * MIB)
+    assert hone.ok(*words, "--size", "5M", address, "-", **how).stdout == grown(5 * MIB)
     if not known:
         said = hone.misused(*words, "--size", "+2M", address, "-", **how)
         assert "the size of SRC is not known before its end" in said
@@ -88,8 +85,7 @@ def test_in_place_no_old_byte_shows(hone, source, work, words):
     target = work / "target.img"
     target.write_bytes(stale(8 * MIB))
     hone.ok("convert", "-q", "-n", *words, "--size", "5M", source, target)
-    rest = stale(8 * MIB)[5 * MIB:] if "--keep-rest" in words else bytes(
-        3 * MIB)
+    rest = stale(8 * MIB)[5 * MIB:] if "--keep-rest" in words else bytes(3 * MIB)
     assert target.read_bytes() == grown(5 * MIB) + rest
     said = hone.fails("convert", "-n", "--size", "9M", source, target)
     assert "has 8388608 bytes, and the image has 9437184" in said
@@ -148,8 +144,7 @@ def test_a_size_that_is_not_valid(hone, source, work, size):
 
 def test_a_sum_that_is_too_large(hone, source, work):
     for size in "+7E", "+9223372036854775806":
-        said = hone.fails("convert", "-q", "--size", size, source,
-                          work / "d.img")
+        said = hone.fails("convert", "-q", "--size", size, source, work / "d.img")
         assert said.startswith("hone: ")
         assert not (work / "d.img").exists()
 
@@ -189,8 +184,7 @@ def test_a_disk_has_a_limit(hone, work, disks, command):
                 (work / "out").unlink(missing_ok=True)
                 continue
             assert done.returncode == 3, done
-            assert (b": has a disk of more than 2097151 " + LIMIT
-                    in done.stderr), done
+            assert (b": has a disk of more than 2097151 " + LIMIT in done.stderr), done
             assert not (work / "out").exists()
 
 
@@ -255,7 +249,6 @@ def test_the_defaults_with_untrusted(hone, work):
         assert done.returncode == code, done
         assert (b"2199023255552" in done.stderr) == (code == 3)
         (work / "out").unlink(missing_ok=True)
-    hone.ok("convert", "-q", "--untrusted", "--max-size", "3T", path,
-            work / "out")
+    hone.ok("convert", "-q", "--untrusted", "--max-size", "3T", path, work / "out")
     assert subprocess.run(["cmp", "-n", "1M", path, work / "out"],
                           check=False).returncode == 0

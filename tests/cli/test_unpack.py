@@ -17,8 +17,7 @@ from images import KI, MI
 from test_http import CLEAN, WARNING, chunked
 from test_pipes import run_piped
 
-LIBRARIES = {"gzip": b"zlib", "xz": b"liblzma", "zstd": b"libzstd",
-             "bzip2": b"libbz2"}
+LIBRARIES = {"gzip": b"zlib", "xz": b"liblzma", "zstd": b"libzstd", "bzip2": b"libbz2"}
 SUFFIX = {"gzip": ".gz", "xz": ".xz", "zstd": ".zst", "bzip2": ".bz2"}
 PACKAGE = {"xz": "liblzma-dev", "bzip2": "libbz2-dev"}
 BOMB = 48 * MI
@@ -106,8 +105,7 @@ def test_every_command_reads_a_packed_image(hone, small, qcow2, work, packing,
     assert hone.json("check", "--json", packed)["safe"]
 
 
-def test_the_suffix_or_the_option_says_how_it_is_packed(hone, qcow2, work,
-                                                        packing):
+def test_the_suffix_or_the_option_says_how_it_is_packed(hone, qcow2, work, packing):
     data = PACK[packing](qcow2.read_bytes())
     named = store(work, "a.qcow2" + SUFFIX[packing].upper(), data)
     other = store(work, "b", data)
@@ -120,16 +118,13 @@ def test_the_suffix_or_the_option_says_how_it_is_packed(hone, qcow2, work,
     hone.ok("compare", "-q", "-f", "raw", "-F", "raw", raw, raw)
     size = hone.json("info", "--json", "-f", "raw", raw)["virtual_size"]
     assert size == raw.stat().st_size
-    size = hone.json("info", "--json", "--unpack", "none",
-                     named)["virtual_size"]
+    size = hone.json("info", "--json", "--unpack", "none", named)["virtual_size"]
     assert size == len(data)
-    assert "qcow2" in hone.fails("info", "-f", "qcow2", "--unpack", "none",
-                                 named)
+    assert "qcow2" in hone.fails("info", "-f", "qcow2", "--unpack", "none", named)
 
 
 def test_the_suffix_below_the_packing_is_checked(hone, small, work, packing):
-    packed = store(work, "a.qcow2" + SUFFIX[packing],
-                   PACK[packing](small.read_bytes()))
+    packed = store(work, "a.qcow2" + SUFFIX[packing], PACK[packing](small.read_bytes()))
     said = hone.fails("convert", packed, work / "x")
     assert "is named .qcow2 but has no qcow2 header" in said
     hone.ok("convert", "-q", "-f", "raw", packed, work / "x")
@@ -149,17 +144,13 @@ def test_a_wrong_packing_is_a_misuse(hone, small, out, command):
     operands = [small, out / "x"] if command == "convert" else [small]
     operands += [small] if command == "compare" else []
     said = hone.misused(command, "--unpack", "lzip", *operands)
-    assert ("--unpack: 'lzip' is not auto, none, gzip, xz, zstd or bzip2"
-            in said)
+    assert ("--unpack: 'lzip' is not auto, none, gzip, xz, zstd or bzip2" in said)
 
 
-def test_a_destination_that_is_the_packed_source_is_kept(hone, small, work,
-                                                         packing):
-    packed = store(work, "a.raw" + SUFFIX[packing],
-                   PACK[packing](small.read_bytes()))
+def test_a_destination_that_is_the_packed_source_is_kept(hone, small, work, packing):
+    packed = store(work, "a.raw" + SUFFIX[packing], PACK[packing](small.read_bytes()))
     before = packed.read_bytes()
-    said = hone.fails("convert", "-O", "raw", "--force",
-                      packed, packed)
+    said = hone.fails("convert", "-O", "raw", "--force", packed, packed)
     assert "is the source itself" in said
     assert packed.read_bytes() == before
 
@@ -215,8 +206,7 @@ class Given:
 def given_fixture(request, hone, work, server):
     """Each way in which a packed image comes: from a server with ranges and
     from one without, too."""
-    if request.param in ("ranges", "stream") and (
-            b"libcurl" not in hone.version):
+    if request.param in ("ranges", "stream") and (b"libcurl" not in hone.version):
         pytest.skip("this hone was built without libcurl")
     return Given(hone, request.param, work, server)
 
@@ -261,13 +251,11 @@ def test_a_file_that_is_cut_is_an_error(given, disk, packing, out):
         said = done.stderr.decode()
         assert "the file is not complete" in said and "offset" in said
         assert not os.listdir(out)
-    fails_everywhere(given, packing, cut, disk, out,
-                     "the file is not complete")
+    fails_everywhere(given, packing, cut, disk, out, "the file is not complete")
 
 
 @each_way
-def test_a_changed_byte_never_gives_another_disk(hone, given, disk, packing,
-                                                 out):
+def test_a_changed_byte_never_gives_another_disk(hone, given, disk, packing, out):
     data = PACK[packing](disk.read_bytes())
     rand = random.Random(1)
     for _ in range(2 if served(given) else 10):
@@ -337,8 +325,7 @@ def test_a_server_that_ends_between_members_too_early(hone, server, disk, work,
 
 
 @pytest.mark.parametrize("level", ["xz", "zstd"])
-def test_more_memory_than_allowed_is_refused(hone, small, work, out, level,
-                                             has_xz):
+def test_more_memory_than_allowed_is_refused(hone, small, work, out, level, has_xz):
     assert has_xz is None
     data = small.read_bytes()
     if level == "xz":
@@ -352,22 +339,19 @@ def test_more_memory_than_allowed_is_refused(hone, small, work, out, level,
     hone.ok("compare", "-q", small, out / "x")
 
 
-def test_blocks_of_xz_are_unpacked_one_by_one(hone, image, work, out, has_xz,
-                                              threads):
+def test_blocks_of_xz_are_unpacked_one_by_one(hone, image, work, out, has_xz, threads):
     assert has_xz is None
     plain = work / "plain.raw"
     plain.write_bytes(images.noise(128 * KI) * 24 + bytes(5 * MI) +
                       images.noise(128 * KI, 2) * 16 + b"end")
-    packed = store(work, "a.raw.xz", xz(plain.read_bytes(), "-0",
-                                        "--block-size=1MiB"))
+    packed = store(work, "a.raw.xz", xz(plain.read_bytes(), "-0", "--block-size=1MiB"))
     for memory in ("8M", "16M", "64M"):
         hone.ok("convert", "-q", "--force", "-m", threads, "--memory", memory,
                 packed, out / "x")
         hone.ok("compare", "-q", "--strict", plain, out / "x")
     os.unlink(out / "x")
     # Two streams, with padding.
-    packed.write_bytes(packed.read_bytes() + bytes(8) +
-                       xz(b"more" * 256, "-0"))
+    packed.write_bytes(packed.read_bytes() + bytes(8) + xz(b"more" * 256, "-0"))
     plain.write_bytes(plain.read_bytes() + b"more" * 256)
     hone.ok("compare", "-q", "--strict", plain, packed)
     data = packed.read_bytes()
@@ -465,8 +449,7 @@ def test_many_short_jobs_beside_a_long_rest(hone, work):
     """4 MiB are in the input when 60,000 jobs of 26 bytes begin: a frame that is
     skipped, and one of zeros."""
     noise = zstd(random.Random(1).randbytes(4300 * KI))
-    short = bytes.fromhex("502a4d1800000000"
-                          "28b52ffd8038001000002d00000d00010000")
+    short = bytes.fromhex("502a4d1800000000" "28b52ffd8038001000002d00000d00010000")
     path = store(work, "disk.raw.zst", noise + short * 60_000 + noise)
     # a guard: 10 times what it takes
     done = hone.json("map", "--json", path, before=["prlimit", "--cpu=10:10"])
@@ -490,8 +473,7 @@ def test_each_stream_of_xz_is_looked_at_once(hone, work, has_xz):
                  empty * 400_000 + bytes(4) + empty)
     # a guard: 30 times what it takes
     before = ["prlimit", "--cpu=30:30"]
-    assert hone.json("info", "--json", path,
-                     before=before)["virtual_size"] == 64 * KI
+    assert hone.json("info", "--json", path, before=before)["virtual_size"] == 64 * KI
     hone.ok("convert", "-q", path, work / "out", before=before)
     assert os.stat(work / "out").st_size == 64 * KI
 
@@ -532,13 +514,11 @@ def test_a_check_of_a_raw_disk_needs_no_scratch_space(hone, work, packing):
     plain = images.noise(64 * KI) + bytes(12 * MI) + images.noise(64 * KI, 2)
     packed = store(work, "a.raw" + SUFFIX[packing], PACK[packing](plain))
     nowhere = {"TMPDIR": str(work / "nowhere")}
-    assert hone.json("check", "--json", "--memory", "32M", packed,
-                     env=nowhere)["safe"]
+    assert hone.json("check", "--json", "--memory", "32M", packed, env=nowhere)["safe"]
     # The signature of a VHD is in the last 512 bytes.
     packed.write_bytes(PACK[packing](plain + b"conectix" + bytes([0, 0, 0, 2])
                                      + bytes([0, 1, 0, 0]) + bytes(496)))
-    found = hone.json("check", "--json", "--memory", "32M", packed, code=1,
-                      env=nowhere)
+    found = hone.json("check", "--json", "--memory", "32M", packed, code=1, env=nowhere)
     assert not found["safe"] and "VHD" in str(found["checks"])
 
 
@@ -549,8 +529,7 @@ def test_a_packed_image_comes_through_a_pipe(hone, small, qcow2, work,
     data = PACK[packing](plain.read_bytes())
     for length in (len(data), len(data) - 9):
         packed = store(work, "a", data[:length])
-        with subprocess.Popen(["cat", packed],
-                              stdout=subprocess.PIPE) as source:
+        with subprocess.Popen(["cat", packed], stdout=subprocess.PIPE) as source:
             done = hone.run("convert", "-q", "--unpack", packing, "-f",
                             format_, "-", out / "x", stdin=source.stdout)
         assert (done.returncode == 0) == (length == len(data)), done
@@ -565,8 +544,7 @@ def test_a_packed_image_comes_through_a_pipe(hone, small, qcow2, work,
 def test_a_build_without_the_library_says_so(hone, small, work, out, name):
     if LIBRARIES[name] + b" " in hone.version:
         pytest.skip(f"this hone was built with {LIBRARIES[name].decode()}")
-    packed = store(work, "a.raw" + SUFFIX[name],
-                   PACK[name](small.read_bytes()))
+    packed = store(work, "a.raw" + SUFFIX[name], PACK[name](small.read_bytes()))
     said = hone.fails("convert", packed, out / "x")
     assert LIBRARIES[name].decode() in said and PACKAGE[name] in said
     assert not os.listdir(out)

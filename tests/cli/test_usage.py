@@ -81,8 +81,7 @@ for size in ("0", "511", "513", "1", "3k", "4M", "2097153", "-4096", "+4096",
 
 
 @pytest.mark.parametrize("words", MISUSES.values(), ids=MISUSES)
-def test_a_misuse_exits_2_with_one_line_and_makes_nothing(
-        hone, small, out, words):
+def test_a_misuse_exits_2_with_one_line_and_makes_nothing(hone, small, out, words):
     names = {"SRC": str(small), "DST": str(out / "disk")}
     hone.misused(*[names.get(word, word) for word in words], cwd=out)
     assert not os.listdir(out)
@@ -93,12 +92,10 @@ def test_a_misuse_exits_2_with_one_line_and_makes_nothing(
     (9, "zlib with --window 12 has 1 to 9", ["--window", "12"]),
     (3, "zlib with --fast has 1 to 3", ["--fast"]),
     (19, "zstd has 1 to 19", ["-o", "compression_type=zstd"])], ids=str)
-def test_a_level_that_the_codec_does_not_have(
-        hone, small, out, most, has, options):
+def test_a_level_that_the_codec_does_not_have(hone, small, out, most, has, options):
     disk = out / "disk.qcow2"
     for level in "0", "-1", "x", str(most + 1):
-        said = hone.misused("convert", "-c", *options, "--level", level, small,
-                            disk)
+        said = hone.misused("convert", "-c", *options, "--level", level, small, disk)
         assert said == f"hone: --level: '{level}': {has}"
     hone.ok("convert", "-q", "-c", *options, "--level", str(most), small, disk)
 
@@ -132,8 +129,7 @@ def test_a_rate_needs_a_unit(hone, small, out, command):
 
 def test_the_report_has_the_unit_of_the_bar(hone, small, out):
     said = hone.ok("convert", small, out / "d").stdout.decode()
-    assert re.search(r"; \d+\.\d\d s(, \d+(\.\d)? ([KMG]iB|bytes)/s)?\n$",
-                     said), said
+    assert re.search(r"; \d+\.\d\d s(, \d+(\.\d)? ([KMG]iB|bytes)/s)?\n$", said), said
     assert "MB/s" not in said
 
 
@@ -160,8 +156,7 @@ def test_an_archive_has_several_formats(hone, small, out, name):
 
 
 @pytest.mark.parametrize("name", ["qcow2", "vmdk"])
-def test_a_file_that_is_not_of_the_format_is_shown_by_its_bytes(
-        hone, work, name):
+def test_a_file_that_is_not_of_the_format_is_shown_by_its_bytes(hone, work, name):
     path = work / "disk"
     path.write_bytes(b"\x80\0\x01A" + bytes(65536))
     assert hone.fails("map", "-f", name, path) == (
@@ -217,8 +212,7 @@ def test_large_units_are_powers_of_1024(hone, small, unit, bits):
 
 def cluster_bits(hone, small, output, *options):
     """Convert with these options; the exponent in the header."""
-    hone.ok("convert", "-q", "--force", "-O", "qcow2", *options, small,
-            output)
+    hone.ok("convert", "-q", "--force", "-O", "qcow2", *options, small, output)
     return output.read_bytes()[23]
 
 
@@ -235,8 +229,7 @@ def test_of_an_option_given_twice_the_last_one_counts(hone, small, out):
 
 def test_a_descriptor_is_a_plain_number(hone, small, out):
     for word in ("1k", "0k", "+1", " 1", "1 ", "0x1", "4294967297"):
-        said = hone.misused("convert", "--progress-fd", word, small,
-                            out / "d")
+        said = hone.misused("convert", "--progress-fd", word, small, out / "d")
         assert f"'{word}' is not a file descriptor" in said
 
 
@@ -251,8 +244,7 @@ def test_an_unknown_format_is_answered_with_the_known_ones(hone, small):
     (102399, "100 KiB"), (1048063, "1023 KiB"),
     (1048064, "1.0 MiB"), (1048575, "1.0 MiB"), (1 << 20, "1.0 MiB"),
     ((1 << 30) - 1, "1.0 GiB"), ((1 << 40) - 1, "1.0 TiB")])
-def test_sizes_for_people_are_rounded_to_the_unit_they_name(
-        hone, work, size, shown):
+def test_sizes_for_people_are_rounded_to_the_unit_they_name(hone, work, size, shown):
     path = work / "disk"
     images.pieces(path, size)
     lines = hone.ok("info", path).stdout.decode().splitlines()
@@ -301,8 +293,7 @@ HABITS = {
 def test_who_comes_from_qemu_img_is_told_what_to_type(hone, small, command):
     for word, told in HABITS[command].items():
         said = hone.misused(command, word, small, small)
-        assert (f"'{word.split('=')[0]}' is not an option of hone {command}: "
-                in said)
+        assert (f"'{word.split('=')[0]}' is not an option of hone {command}: " in said)
         assert told in said
 
 
@@ -316,8 +307,7 @@ def test_all_unknown_options_are_answered_at_once(hone, small, out):
     lines = done.stderr.decode().splitlines()
     assert [line.split("'")[1] for line in lines[:-1]] == [
         "-B", "-F", "--frobnicate", "-y", "--object", "--salvage"]
-    assert all("is not an option of hone convert" in line
-               for line in lines[:-1])
+    assert all("is not an option of hone convert" in line for line in lines[:-1])
     assert lines[-1] == "Try 'hone convert --help'."
     for words in ["-B"], ["--object"]:
         assert f"'{words[0]}' is not an option of hone convert: " in (
@@ -361,8 +351,7 @@ def test_only_options_make_an_abbreviation_ambiguous(hone, small, out):
             f"hone: '{word}' is not an option of hone {command}{hint}")
 
 
-def test_what_means_the_same_as_in_qemu_img_is_accepted(
-        hone, image, out):
+def test_what_means_the_same_as_in_qemu_img_is_accepted(hone, image, out):
     """-p -W mean nothing here, -m is --threads."""
     source = image("mixed")
     found = hone.json("convert", "--json", "-p", "-W", "-m", "1", "-t",
@@ -371,8 +360,7 @@ def test_what_means_the_same_as_in_qemu_img_is_accepted(
     hone.ok("convert", "-q", "-pWm2", "-t", "none", "-T", "directsync", source,
             out / "b.qcow2")
     assert (out / "a.qcow2").read_bytes() == (out / "b.qcow2").read_bytes()
-    hone.ok("compare", "-q", "-p", "-m", "2", "-T", "none", source,
-            out / "a.qcow2")
+    hone.ok("compare", "-q", "-p", "-m", "2", "-T", "none", source, out / "a.qcow2")
     for option in "-t", "-T":
         assert f"{option}: 'fast' is not none, writeback" in hone.misused(
             "convert", option, "fast", source, out / "c")
@@ -398,8 +386,7 @@ def test_the_modes_of_the_cache_are_of_each_side(
 @pytest.mark.parametrize("name", [
     "nbd+tcp://host/disk", "rbd:pool/disk", 'json:{"driver": "file"}',
     "ftp://host/disk", "file:disk"])
-def test_what_qemu_takes_for_a_protocol_is_no_file(
-        hone, small, out, name):
+def test_what_qemu_takes_for_a_protocol_is_no_file(hone, small, out, name):
     shown = re.sub("//.*", "//", name)
     for words in (["map", name], ["check", name], ["compare", small, name],
                   ["convert", name, out / "d"]):
@@ -416,8 +403,7 @@ def test_what_qemu_takes_for_a_protocol_is_no_file(
 @pytest.mark.parametrize("name, shown", [
     ("FTP://me:hidden@host/disk", "FTP://"),
     ("ssh://me@host/a@b", "ssh://"), ("Rbd:pool/a@b", "Rbd:pool/a@b")])
-def test_a_protocol_is_known_in_upper_case_and_shows_no_password(
-        hone, name, shown):
+def test_a_protocol_is_known_in_upper_case_and_shows_no_password(hone, name, shown):
     said = hone.misused("info", name)
     assert f"'{shown}' is not a file: \"qemu-nbd " in said
 
@@ -452,8 +438,7 @@ def test_formats_of_others_come_with_the_way_out(hone, small, out):
                       ("data_file=a", "data_file=FILE"),
                       ("encryption=on", "encrypt.format=luks"),
                       ("encrypt.format=luks", "encrypt.format=luks")):
-        said = hone.misused("convert", "-O", "qcow2", "-o", key, small,
-                            out / "d")
+        said = hone.misused("convert", "-O", "qcow2", "-o", key, small, out / "d")
         key = key.split("=")[0]
         assert f"-o: '{key}' is not possible: " in said and told in said
 
@@ -481,8 +466,7 @@ def test_a_mistyped_command_is_answered_with_the_one_meant(hone, word):
             f"hone: '{word}' is not a command; did you mean {MEANT[word]}?")
 
 
-@pytest.mark.parametrize("word", ["x", "", "frobnicate", "c" * 40,
-                                  "convertconvert"])
+@pytest.mark.parametrize("word", ["x", "", "frobnicate", "c" * 40, "convertconvert"])
 def test_a_word_like_no_other_gets_no_suggestion(hone, word):
     assert hone.misused(word) == f"hone: '{word}' is not a command"
 
@@ -491,8 +475,7 @@ def test_a_word_like_no_other_gets_no_suggestion(hone, word):
     ("--forse", "--force"), ("--quite", "--quiet"),
     ("--spares-size=4k", "--sparse-size"), ("--jsno", "--json"),
     ("--progress_fd", "--progress-fd")])
-def test_a_mistyped_option_is_answered_with_the_one_meant(
-        hone, small, word, meant):
+def test_a_mistyped_option_is_answered_with_the_one_meant(hone, small, word, meant):
     said = hone.misused("convert", word, small, "d")
     assert said == (f"hone: '{word.split('=')[0]}' is not an option of "
                     f"hone convert; did you mean {meant}?")
@@ -502,14 +485,12 @@ def test_a_hidden_option_is_not_suggested(hone, small):
     assert "mean" not in hone.misused("convert", "--methode", small, "d")
 
 
-def test_an_abbreviation_of_several_options_is_answered_with_them(
-        hone, small):
+def test_an_abbreviation_of_several_options_is_answered_with_them(hone, small):
     assert hone.misused("convert", "--for=x", small, "d") == (
         "hone: '--for' is ambiguous: --format, --force, --force-share")
 
 
-def test_an_option_of_the_format_is_known_before_its_value_is_read(
-        hone, small, out):
+def test_an_option_of_the_format_is_known_before_its_value_is_read(hone, small, out):
     for word, said in (
             ("colour=red", "'colour' is not an option of qcow2; -o help lists"
              " its options"),
@@ -547,8 +528,7 @@ def test_the_examples_in_the_help_work(hone, image, out, command):
     for name in ("disk.img", "copy.img", "vm.img"):
         (out / name).write_bytes(image("mixed").read_bytes())
     content = (out / "vm.img").read_bytes()
-    (out / "SHA256SUMS").write_text(
-        f"{hashlib.sha256(content).hexdigest()} *vm.img\n")
+    (out / "SHA256SUMS").write_text(f"{hashlib.sha256(content).hexdigest()} *vm.img\n")
     with tarfile.open(out / "appliance.ova", "w") as ova:
         ova.add(out / "disk.img", "disk.raw")
     # A file in place of what is on a server, and of a device.
@@ -583,8 +563,7 @@ def test_help_names_every_command_and_every_option(hone):
     said = hone.ok("convert", "--help", "all").stdout.decode()
     for suffix in (".tar", ".tgz", ".txz", ".tzst", ".tbz2", ".ova"):
         assert suffix in said
-    for option in ("-f", "-O", "-o", "-S", "--force", "--progress-fd",
-                   "--json", "-q"):
+    for option in ("-f", "-O", "-o", "-S", "--force", "--progress-fd", "--json", "-q"):
         assert option in said
 
 
@@ -658,8 +637,7 @@ def test_a_report_that_cannot_be_written_is_a_failure(hone, small, words):
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=str)
-def test_a_lost_report_of_a_conversion_is_no_success(
-        hone, small, out, options):
+def test_a_lost_report_of_a_conversion_is_no_success(hone, small, out, options):
     with open("/dev/full", "wb") as full:
         done = hone.run("convert", *options, small, out / "d", stdout=full)
     assert done.returncode == 1
@@ -669,8 +647,7 @@ def test_a_lost_report_of_a_conversion_is_no_success(
         assert_same(small, out / "d", "raw")
 
 
-def test_an_unknown_suffix_is_an_error_that_names_the_formats(
-        hone, small, out):
+def test_an_unknown_suffix_is_an_error_that_names_the_formats(hone, small, out):
     for suffix in ("vhdx", "vdi", "qed", "qcow", "QCOW"):
         done = hone.run("convert", small, out / f"disk.{suffix}")
         assert done.returncode in (1, 2) and not done.stdout
@@ -703,8 +680,7 @@ def test_a_library_that_cannot_be_loaded_is_one_that_is_not_there(
     if f" {name} ".encode() not in hone.version:
         pytest.skip(f"this hone was built without {name}")
     (tmp_path / file).write_bytes(b"")
-    env = {"LD_LIBRARY_PATH": f"{tmp_path}:" +
-           os.environ.get("LD_LIBRARY_PATH", "")}
+    env = {"LD_LIBRARY_PATH": f"{tmp_path}:" + os.environ.get("LD_LIBRARY_PATH", "")}
     said = hone.ok("--version", env=env).stdout.decode()
     # libcurl needs libcrypto, too.
     assert re.search(rf" without .*\b{name}\b", said), said

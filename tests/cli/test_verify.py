@@ -60,8 +60,7 @@ def test_a_stream_is_verified_in_one_pass(digests, hone, source, out, target):
         assert (done.returncode, done.stderr) == (0, b""), (words, done)
         assert b'"verified": true' in done.stdout
         assert (b"md5" in done.stdout) == ("md5,sha1" in words)
-        assert b"sha256" not in re.sub(rb'"expect": {[^}]*}', b"",
-                                       done.stdout)
+        assert b"sha256" not in re.sub(rb'"expect": {[^}]*}', b"", done.stdout)
         hone.ok("compare", "-q", source, out / "d",
                 *(["-F", "vhd"] if target == "vhd" else []))
 
@@ -82,8 +81,7 @@ def writes(hone, strace, work, words, stdin):
 def test_a_write_that_was_lost_is_found(hone, strace, source, work, out, fmt):
     """Each one: the kernel reports a write that it has not done."""
     def fails(words, stdin):
-        words = ["convert", "-q", "--verify", "-m", "1", "-O", fmt, *words,
-                 out / "d"]
+        words = ["convert", "-q", "--verify", "-m", "1", "-O", fmt, *words, out / "d"]
         made = writes(hone, strace, work, words, stdin)
         (out / "d").unlink()
         unread = UNREAD.get(fmt, 0)
@@ -104,8 +102,7 @@ def test_a_write_that_was_lost_is_found(hone, strace, source, work, out, fmt):
         fails(["-f", "raw", "-"], source.read_bytes())
 
 
-def test_a_stream_on_a_larger_target_is_followed_by_zeros(
-        digests, hone, source, work):
+def test_a_stream_on_a_larger_target_is_followed_by_zeros(digests, hone, source, work):
     target = work / "target"
     content = source.read_bytes()
     words = ["convert", "-q", "-n", "--verify", "-f", "raw"]
@@ -148,8 +145,7 @@ def test_what_follows_a_stream_is_read_as_far_as_the_first_data(
 
 
 def test_an_archive_for_google_is_read_back(hone, source, out):
-    found = hone.json("convert", "--json", "--verify", "-O", "gce", source,
-                      out / "d")
+    found = hone.json("convert", "--json", "--verify", "-O", "gce", source, out / "d")
     assert found["verified"]
     with subprocess.Popen(["cat", source], stdout=subprocess.PIPE) as cat:
         done = hone.run("convert", "--verify", "-O", "gce", "-f", "raw", "-",

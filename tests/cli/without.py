@@ -34,8 +34,7 @@ def rule(name, error, argument=None, bits=0):
     test = b"" if argument is None else (
         step(LOAD, 16 + 8 * argument) + step(JUMP_SET, bits, 0, 1))
     test += step(RETURN, FAIL | getattr(errno, error))
-    return (step(LOAD, 0) + step(JUMP_EQUAL, number, 0, len(test) // 8) +
-            test)
+    return (step(LOAD, 0) + step(JUMP_EQUAL, number, 0, len(test) // 8) + test)
 
 
 NO_TMPFILE = rule("openat", "EOPNOTSUPP", 2, TMPFILE)
@@ -52,8 +51,7 @@ class Without:
         """In the child, before the command begins."""
         libc = ctypes.CDLL(None, use_errno=True)
         code = ctypes.create_string_buffer(self.code)
-        program = struct.pack("HP", len(self.code) // 8,
-                              ctypes.addressof(code))
+        program = struct.pack("HP", len(self.code) // 8, ctypes.addressof(code))
         if (libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) or
                 libc.prctl(SECCOMP, FILTER, program, 0, 0)):
             raise OSError(ctypes.get_errno(), "seccomp")
@@ -65,5 +63,4 @@ class Without:
     def __getattr__(self, name):
         """As the method of Hone with that name."""
         method = getattr(self.hone, name)
-        return lambda *args, **kwargs: method(
-            *args, preexec_fn=self.confine, **kwargs)
+        return lambda *args, **kwargs: method(*args, preexec_fn=self.confine, **kwargs)

@@ -66,8 +66,7 @@ def pinned(command, **variables):
 def parts(folder):
     """[(trigger, instructions)] of the dump files of callgrind, in order."""
     found = []
-    for path in sorted(folder.glob('out.*'),
-                       key=lambda path: int(path.suffix[1:])):
+    for path in sorted(folder.glob('out.*'), key=lambda path: int(path.suffix[1:])):
         text = path.read_text()
         trigger = re.search(r'^desc: Trigger: (.*)$', text, re.M)[1]
         total = re.search(r'^(?:totals|summary): (\d+)', text, re.M)[1]
@@ -100,8 +99,7 @@ def hot_program(args, work):
 
 def hot_counts(program, work, feature, turns=TURNS):
     """Instructions of the cases of hot.c."""
-    _, found = callgrind(work, ['--collect-atstart=no'],
-                         [program, feature, str(turns)])
+    _, found = callgrind(work, ['--collect-atstart=no'], [program, feature, str(turns)])
     for trigger, total in found:
         name = trigger.removeprefix('Client Request: ')
         if name != 'Program termination':
@@ -176,8 +174,7 @@ def stream(args, work):
     """Rows of tests/stream/stream_strace_child.py."""
     tests = HERE.parent
     library = next(args.staged.rglob('libhone.so.0'))
-    for case in ('12 bytes', '700 KiB', 'large read', 'lines', 'reply',
-                 'plain batch'):
+    for case in ('12 bytes', '700 KiB', 'large read', 'lines', 'reply', 'plain batch'):
         yield f'calls: stream {case}', strace(
             work, [sys.executable, '-B',
                    tests / 'stream/stream_strace_child.py', case, work],
@@ -190,8 +187,7 @@ def reads(args, work):
     lines = work / 'lines'
     lines.write_bytes(b'x' * 79 + b'\n')
     lines.write_bytes(lines.read_bytes() * 8192)
-    for way in ('file_get_contents', 'file', 'fread', 'fgets', 'readfile',
-                'copy'):
+    for way in ('file_get_contents', 'file', 'fread', 'fgets', 'readfile', 'copy'):
         yield f'calls: php {way}', strace(
             work, [args.php, '-n', '-d', f'extension={args.module}',
                    HERE / 'reads.php', way, lines], MARK, MARK)

@@ -37,8 +37,7 @@ def main():
         now = dict(counts.hot_counts(program_of(folder, work), work, 'sse2'))
     for name, count in before.items():
         print(f'{name}: libhone.a {count:g}, hone.c {now[name]:g}')
-    return any(now[name] > count * counts.LIMIT
-               for name, count in before.items())
+    return any(now[name] > count * counts.LIMIT for name, count in before.items())
 
 
 if __name__ == '__main__':

@@ -165,8 +165,7 @@ def test_dpdks_performance_test_passes(driver, tmp_path):
 
 def whole(out):
     """The stress lost nothing, and found no error."""
-    assert re.search(r"^\d+ objects, \d+ in caches, 0 lost, 0 errors$", out,
-                     re.M)
+    assert re.search(r"^\d+ objects, \d+ in caches, 0 lost, 0 errors$", out, re.M)
 
 
 @pytest.mark.parametrize("cache", ["0", "32"])
@@ -185,8 +184,7 @@ def test_lcores_other_threads_and_a_process_lose_nothing(drivers, cache, how):
     ("twice", "an object belongs to one thread at a time")])
 def test_the_stress_finds_a_bug(drivers, bug, found):
     """The driver has none, so the stress does what one with a bug does."""
-    out = run(BUILD / "stress", *ALONE, *LCORES, *drivers, "--", "0", bug,
-              status=1)
+    out = run(BUILD / "stress", *ALONE, *LCORES, *drivers, "--", "0", bug, status=1)
     assert f"not so: {found}" in out
     with pytest.raises(AssertionError):
         whole(out)

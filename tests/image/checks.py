@@ -5,8 +5,7 @@ import os
 import subprocess
 
 # What changes the disk's content or the way to it, and not the tables.
-HARMLESS = {"backing_file", "data_file", "unknown_features", "encryption",
-            "polyglot"}
+HARMLESS = {"backing_file", "data_file", "unknown_features", "encryption", "polyglot"}
 TESTS = ["polyglot", "well_formed", "backing_file", "data_file",
          "unknown_features", "encryption", "corrupt", "snapshots", "bitmaps",
          "overlaps", "refcounts", "copied", "leaks"]
@@ -37,8 +36,7 @@ def verdict(hone, image, *options):
     failed = {each["name"]: each["text"] for each in found["checks"]
               if not each["passed"]}
     assert bool(failed) != found["safe"]
-    assert all((each["faults"] > 0) != each["passed"]
-               for each in found["checks"])
+    assert all((each["faults"] > 0) != each["passed"] for each in found["checks"])
     if failed:
         assert_refused(hone, image, found, *options)
     return found["safe"], failed, found

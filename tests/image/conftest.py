@@ -36,8 +36,7 @@ def assert_reads(hone, tmp_path):
     def check(image, *options, qemu_options=()):
         ours, theirs = tmp_path / "ours.raw", tmp_path / "theirs.raw"
         qemu.img("convert", "-O", "raw", *qemu_options, image, theirs)
-        hone.ok("convert", "-q", "--force", "-O", "raw", *options, image,
-                ours)
+        hone.ok("convert", "-q", "--force", "-O", "raw", *options, image, ours)
         assert qemu.first_difference(ours, theirs) is None
         ours.unlink()
         theirs.unlink()

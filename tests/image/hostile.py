@@ -262,22 +262,16 @@ def names(name, part, prefix=b"", suffix=b"", fmt=b"raw", allow=()):
                            options=allow)
 
 
-names("backing_absolute", "is not opened without --allow-backing",
-      b"FOLDER/", b"decoy")
+names("backing_absolute", "is not opened without --allow-backing", b"FOLDER/", b"decoy")
 names("backing_relative", "is not opened without --allow-backing", b"decoy")
-names("backing_above", "is not opened without --allow-backing",
-      b"../", b"decoy")
-names("backing_passwd", "its backing_file '/etc/passwd' is not opened",
-      b"/etc/passwd")
+names("backing_above", "is not opened without --allow-backing", b"../", b"decoy")
+names("backing_passwd", "its backing_file '/etc/passwd' is not opened", b"/etc/passwd")
 names("backing_json", "begins with a protocol",
       b'json:{"driver":"raw","file.filename":"FOLDER/', b'decoy"}',
       allow=ALLOW)
-names("backing_protocol", "begins with a protocol", b"file:FOLDER/decoy",
-      allow=ALLOW)
-names("backing_file_url", "begins with a protocol", b"file://FOLDER/decoy",
-      allow=ALLOW)
-names("backing_nbd", "begins with a protocol", b"nbd://127.0.0.1:1/x",
-      allow=ALLOW)
+names("backing_protocol", "begins with a protocol", b"file:FOLDER/decoy", allow=ALLOW)
+names("backing_file_url", "begins with a protocol", b"file://FOLDER/decoy", allow=ALLOW)
+names("backing_nbd", "begins with a protocol", b"nbd://127.0.0.1:1/x", allow=ALLOW)
 names("backing_outside", "is not below the allowed directory", b"/etc/passwd",
       allow=ALLOW)
 names("backing_climbs_out", "is not below the allowed directory",
@@ -310,8 +304,7 @@ def backing_is_a_directory(image, folder):
     image.backing(b"folder")
 
 
-@defect("is not below the allowed directory", info=True, check=BACKED,
-        options=ALLOW)
+@defect("is not below the allowed directory", info=True, check=BACKED, options=ALLOW)
 def backing_through_a_symlink(image, folder):
     """Out of the directory that is allowed."""
     (folder / "link").symlink_to("/etc")
@@ -599,21 +592,18 @@ packed("deflate_wrapped", zlib_wrapped(b"A" * 4096))
 packed("deflate_too_far_back", b"\x4b\x04\x82\x7f\xff\xff\xff\x03\x00")
 packed("zstd_garbage", bytes(range(1, 200)), zstd=True)
 packed("zstd_of_an_image_for_zlib", deflated(bytes(4096)), zstd=True)
-packed("zstd_skippable", struct.pack("<II", 0x184d2a50, 100) + bytes(100),
-       zstd=True)
+packed("zstd_skippable", struct.pack("<II", 0x184d2a50, 100) + bytes(100), zstd=True)
 # single segment, 8 bytes of content size: 1 EiB
 packed("zstd_huge_content", ZSTD + b"\xe0" + struct.pack("<Q", 1 << 60) +
        b"\x01\x00\x00", zstd=True)
 # a window of 3.75 TiB
-packed("zstd_huge_window", ZSTD + b"\x00\xff" + b"\x03\x80\x00" + b"A",
-       zstd=True)
+packed("zstd_huge_window", ZSTD + b"\x00\xff" + b"\x03\x80\x00" + b"A", zstd=True)
 # 256 blocks of 128 KiB, of one byte each
 packed("zstd_bomb", ZSTD + b"\x00\x58" + b"\x02\x00\x10A" * 255 +
        b"\x03\x00\x10A", zstd=True)
 packed("zstd_dictionary", ZSTD + b"\x23\x01\x02\x03\x04\x10\x00" +
        b"\x03\x80\x00A", zstd=True)
-packed("zstd_short", ZSTD + b"\x60\x00\x0e" + b"\x01\x78\x00" + bytes(15),
-       zstd=True)
+packed("zstd_short", ZSTD + b"\x60\x00\x0e" + b"\x01\x78\x00" + bytes(15), zstd=True)
 
 
 @defect("", info=True, check=("overlaps",),

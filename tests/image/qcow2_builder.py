@@ -59,8 +59,7 @@ class Builder:
         self.put("Q", c, 2 * c)
         self.put("Q", 3 * c, 4 * c | COPIED)
         for index in range(4):
-            self.l2(index, (5 + index) * c | COPIED,
-                    0xffffffff if extended else 0)
+            self.l2(index, (5 + index) * c | COPIED, 0xffffffff if extended else 0)
             self.body[(5 + index) * c] = bytes([65 + index]) * c
         self.pack(4, 9 * c, deflated(bytes(range(256)) * (c // 256)))
         # bytes of the file, if they are not what the body has
@@ -113,8 +112,7 @@ class Builder:
         ident = b"%d" % number if ident is None else ident
         raw = struct.pack(">QIHHIIQII", self.cluster * 3 if l1 is None else l1,
                           entries, len(ident), len(name), 0, 0, 0, 0, extra)
-        raw += struct.pack(">QQ", 0, disk)[:extra].ljust(min(extra, 4096),
-                                                         b"\0")
+        raw += struct.pack(">QQ", 0, disk)[:extra].ljust(min(extra, 4096), b"\0")
         raw += ident + name
         return raw + bytes(-len(raw) % 8)
 
@@ -124,8 +122,7 @@ class Builder:
         at = self.allocate(-(-len(raw) // self.cluster) or 1)
         self.body[at] = raw
         self.fields["snapshots_offset"] = at
-        self.fields["nb_snapshots"] = (len(entries) if count is None
-                                       else count)
+        self.fields["nb_snapshots"] = (len(entries) if count is None else count)
 
     def own_l1(self):
         """An empty L1 table for a snapshot."""

@@ -96,8 +96,7 @@ def pattern_file(path, size, seed):
             length = rng.choice([SECTOR, 3 * KI, 40 * KI, 130 * KI])
             kind = rng.randrange(4)
             if kind == 0:
-                os.pwrite(file.fileno(), rng.randbytes(length)[:size - at],
-                          at)
+                os.pwrite(file.fileno(), rng.randbytes(length)[:size - at], at)
             elif kind == 1:
                 text = b"%d is a number. " % rng.randrange(1000)
                 os.pwrite(file.fileno(),

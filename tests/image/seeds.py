@@ -70,8 +70,7 @@ def write_vmdk(directory):
         image = Builder(5 * 8, packed, footer)
         image.overhead = 22
         image.grain = 8
-        image.grains = {0: b"one" * 1000, 1: b"two" * 1000,
-                        4: bytes(range(256)) * 16}
+        image.grains = {0: b"one" * 1000, 1: b"two" * 1000, 4: bytes(range(256)) * 16}
         image.grains = {index: data.ljust(4096, b"\1")
                         for index, data in image.grains.items()}
         image.write(directory / f"seed-{number}")
@@ -116,8 +115,7 @@ def write_addresses(directory):
         parts = (b"ftp://a:b@c/ ", b"user", b"pa/ss" if form & 1 else b"p%40",
                  b"[::1]:1" if form & 2 else b"host", b"/a@b",
                  b"sig=x&socket=/s", b"part", b" nbds://HOST:10809/a%40b")
-        (directory / f"address-{form}").write_bytes(
-            bytes([form]) + b"\0".join(parts))
+        (directory / f"address-{form}").write_bytes(bytes([form]) + b"\0".join(parts))
 
 
 def write_lists(directory):
@@ -238,8 +236,7 @@ def write_packed(directory):
         b"\x50\x2a\x4d\x18\x01\0\0\0x" + ZSTD}
     for number, (name, packed) in enumerate(made.items()):
         for way in (0, number % 16, 21):
-            (directory / f"packed-{name}-{way}").write_bytes(
-                bytes([way]) + packed)
+            (directory / f"packed-{name}-{way}").write_bytes(bytes([way]) + packed)
 
 
 def write_oci(directory):

@@ -33,8 +33,7 @@ def test_images_of_every_kind_are_sound(work, hone, options):
     qemu.create(image, size, **options)
     assert_sound(hone, image)
     for turn in range(2):
-        qemu.io_some(image, qemu.random_commands(rng, size, cluster, 40,
-                                                 version))
+        qemu.io_some(image, qemu.random_commands(rng, size, cluster, 40, version))
         assert_sound(hone, image)
         qemu.img("snapshot", "-c", f"s{turn}", image)
         assert_sound(hone, image)
@@ -172,8 +171,7 @@ def test_statuses_of_the_command(work, hone):
     for name in ("none", "."):
         done = hone.run("check", work / name)
         assert (done.returncode, done.stdout) == (2, b"")
-        assert done.stderr.startswith(b"hone: ") and done.stderr.count(
-            b"\n") == 1
+        assert done.stderr.startswith(b"hone: ") and done.stderr.count(b"\n") == 1
 
 
 def test_what_is_another_disk_in_qemu(work, hone):
@@ -230,8 +228,7 @@ def test_tables_of_several_clusters(work, hone):
     """An L1 table of 8 clusters, whose L2 tables a snapshot shares."""
     image = work / "a.qcow2"
     qemu.create(image, 16 * MI, cluster_size=512)
-    qemu.io(image, "write -P 1 0 64k", "write -P 2 10M 64k",
-            "write -P 3 16000k 64k")
+    qemu.io(image, "write -P 1 0 64k", "write -P 2 10M 64k", "write -P 3 16000k 64k")
     qemu.img("snapshot", "-c", "s", image)
     assert_sound(hone, image)
 
@@ -274,8 +271,7 @@ def test_compressed_clusters_that_lie_on_two_clusters(work, hone):
     """Both are in use."""
     raw, image = work / "a.raw", work / "a.qcow2"
     rng = random.Random(1)
-    raw.write_bytes(b"".join(rng.randbytes(40 * KI) + bytes(24 * KI)
-                             for _ in range(8)))
+    raw.write_bytes(b"".join(rng.randbytes(40 * KI) + bytes(24 * KI) for _ in range(8)))
     qemu.img("convert", "-c", "-O", "qcow2", raw, image)
     assert_sound(hone, image)
 

@@ -156,8 +156,7 @@ def test_every_descriptor_that_qemu_probes_is_refused(work, hone):
         done = subprocess.run(
             ["qemu-img", "info", "--output=json", str(raw)], check=False,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        if done.returncode == 0 and json.loads(
-                done.stdout)["format"] == "raw":
+        if done.returncode == 0 and json.loads(done.stdout)["format"] == "raw":
             continue
         probed += 1
         done = hone.run("check", "--json", raw)
@@ -309,8 +308,7 @@ def test_files_that_end_early(work, hone, size):
 
 @pytest.mark.parametrize("cluster", [512, 4096, 32768, 65536])
 @pytest.mark.parametrize("block", [b"EFI PART", b"\1CD001\1"])
-def test_data_of_a_disk_is_no_signature_of_the_image(work, hone, block,
-                                                     cluster):
+def test_data_of_a_disk_is_no_signature_of_the_image(work, hone, block, cluster):
     """Found by the fuzz target of convert: a disk whose first sector is zero
     had its GPT where that of the file would be."""
     raw, image = work / "disk.img", work / "disk.qcow2"

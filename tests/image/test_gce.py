@@ -25,8 +25,7 @@ NAME = "disk.raw"
 def pack(hone, source, *options):
     """The archive beside the source."""
     archive = source.parent / "disk.tar.gz"
-    hone.ok("convert", "-q", "--force", "-O", "gce", *options, source,
-            archive)
+    hone.ok("convert", "-q", "--force", "-O", "gce", *options, source, archive)
     return archive
 
 
@@ -46,8 +45,7 @@ def extracted(archive):
     folder = archive.parent / "extracted"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    subprocess.run(["tar", "-xSzf", archive, "-C", folder], check=True,
-                   timeout=1000)
+    subprocess.run(["tar", "-xSzf", archive, "-C", folder], check=True, timeout=1000)
     assert os.listdir(folder) == [NAME]
     return folder / NAME
 
@@ -92,8 +90,7 @@ def assert_holds(hone, archive, source, size=GI):
     return disk
 
 
-@pytest.mark.parametrize("size", [0, 1, SECTOR, 700, MI + 300, 9 * MI - 100,
-                                  33 * MI])
+@pytest.mark.parametrize("size", [0, 1, SECTOR, 700, MI + 300, 9 * MI - 100, 33 * MI])
 def test_what_is_written(work, hone, size):
     """Disks of every size have a whole GiB in the archive."""
     disk = work / "source.raw"
@@ -120,8 +117,7 @@ def test_a_whole_gib_stays_one(work, hone):
     assert regions(archive)[1] == [(GI - 4 * KI, 4 * KI)]
 
 
-@pytest.mark.parametrize("kind", ["zeros", "noise", "text", "short", "words",
-                                  "mixed"])
+@pytest.mark.parametrize("kind", ["zeros", "noise", "text", "short", "words", "mixed"])
 def test_blocks_of_deflate_of_every_kind(work, hone, kind):
     """Stored, with the fixed codes, and with their own."""
     noise, text = os.urandom(2 * MI), b"a text, a text. " * (MI // 16)
@@ -224,8 +220,7 @@ def test_the_same_bytes_each_time(work, hone):
     uneven(disk, 10 * MI)
     one = pack(hone, disk, "-m", "1").read_bytes()
     assert pack(hone, disk, "-m", "8").read_bytes() == one
-    assert hone.run("convert", "-q", "-O", "gce", "-m", "8", disk,
-                    "-").stdout == one
+    assert hone.run("convert", "-q", "-O", "gce", "-m", "8", disk, "-").stdout == one
     assert pack(hone, disk, "--memory", "8M").read_bytes() == one
 
 
@@ -258,10 +253,8 @@ def test_digests_of_the_disk(work, hone, size, threads):
     wanted = {name: hashlib.new(name, disk.read_bytes()).hexdigest()
               for name in algorithms}
     plain = pack(hone, disk).read_bytes()
-    words = ["convert", "-O", "gce", "-m", threads, "--digest",
-             ",".join(algorithms)]
-    found = json.loads(hone.ok(*words, "--json", "--force", disk,
-                               archive).stdout)
+    words = ["convert", "-O", "gce", "-m", threads, "--digest", ",".join(algorithms)]
+    found = json.loads(hone.ok(*words, "--json", "--force", disk, archive).stdout)
     assert found["digests"] == wanted
     assert archive.read_bytes() == plain
     # Several threads may write to such a file.
@@ -279,8 +272,7 @@ def test_digests_of_the_disk(work, hone, size, threads):
     archive.unlink()
     wrong = right[:-1] + ("0" if right[-1] != "0" else "1")
     for target in (archive, "-"):
-        done = hone.run("convert", "-O", "gce", "--expect-content", wrong,
-                        disk, target)
+        done = hone.run("convert", "-O", "gce", "--expect-content", wrong, disk, target)
         assert done.returncode == 3, done
     assert not archive.exists()
 
@@ -325,8 +317,7 @@ def test_what_is_refused(work, hone):
                         (["--level", "13"], "'13': zlib has 1 to 12"),
                         (["-n"], "only a raw DST"),
                         (["-f", "gce"], "'gce' is only written")):
-        assert part in hone.misused("convert", "-O", "gce", *words, disk,
-                                    archive)
+        assert part in hone.misused("convert", "-O", "gce", *words, disk, archive)
     line = hone.fails("convert", disk, archive)
     assert "-O gce" in line
     assert "the formats are qcow2, vmdk, vhd, gce, raw" in hone.misused(

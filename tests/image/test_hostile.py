@@ -99,14 +99,12 @@ class Judge:
             self.reads("convert", "-q", *forms, *of_convert, self.image,
                        out / "disk.qcow2")
             self.reads("map", *forms, self.image)
-            self.reads("compare", *forms, "-F", "qcow2", self.image,
-                       out / "disk.qcow2")
+            self.reads("compare", *forms, "-F", "qcow2", self.image, out / "disk.qcow2")
 
     def info(self, part, works, status):
         """info."""
         if works:
-            json.loads(self.reads("info", "--json", "-f", "qcow2",
-                                  self.image))
+            json.loads(self.reads("info", "--json", "-f", "qcow2", self.image))
         else:
             # The header is shown if the fault is in what follows it.
             out = self.refused(status, part, "info", "--json", "-f", "qcow2",
@@ -161,20 +159,17 @@ def test_a_hostile_image(hone, tmp_path, name):
         raise
     before = (tmp_path / "image.qcow2").stat()
     judge = Judge(hone, tmp_path, read=one.read)
-    options = [word.replace("{folder}", str(tmp_path))
-               for word in one.options]
+    options = [word.replace("{folder}", str(tmp_path)) for word in one.options]
     status = 1 if name in REFUSED else 3
     judge.convert(one.part, options, one.convert, status)
     judge.info(one.part, one.info, status)
     judge.check(one.check)
     after = (tmp_path / "image.qcow2").stat()
-    assert (before.st_mtime_ns, before.st_size) == (
-        after.st_mtime_ns, after.st_size)
+    assert (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
     shutil.rmtree(tmp_path)
 
 
-@pytest.mark.parametrize("name", [name for name, one in DEFECTS.items()
-                                  if one.decoy])
+@pytest.mark.parametrize("name", [name for name, one in DEFECTS.items() if one.decoy])
 def test_what_an_image_names_is_not_opened(hone, tmp_path, name):
     """Seen from the kernel: no system call opens the file."""
     need("strace")
@@ -182,8 +177,7 @@ def test_what_an_image_names_is_not_opened(hone, tmp_path, name):
     os.mkfifo(tmp_path / "decoy")
     (tmp_path / "small").write_bytes(b"small")
     make_image(name, tmp_path / "image.qcow2")
-    options = [word.replace("{folder}", str(tmp_path))
-               for word in one.options]
+    options = [word.replace("{folder}", str(tmp_path)) for word in one.options]
     for words in (["convert", *options, "image.qcow2", "out.raw"],
                   ["info", "image.qcow2"], ["check", "image.qcow2"]):
         done = subprocess.run(
@@ -250,8 +244,7 @@ def test_an_image_that_shrinks_while_it_is_read(hone, tmp_path):
     judge = Judge(hone, tmp_path)
     for length in (0, 100, 5 * 65536, 200 * 65536):
         image.write(judge.image)
-        timer = threading.Timer(
-            0.01, os.truncate, [judge.image, length])
+        timer = threading.Timer(0.01, os.truncate, [judge.image, length])
         timer.start()
         code, _, err = judge.run("convert", "-q", "--force", judge.image,
                                  tmp_path / "out.raw")

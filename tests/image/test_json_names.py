@@ -23,8 +23,7 @@ COMMON = {
 }
 COMPRESSED = {"compression_type", "compressed_from", "compressed_to"}
 VHD = {"subformat", "creator_app", "geometry", "size_from", "uuid", "date"}
-VMDK = {"version", "subformat", "cluster_size", "cid", "adapter_type",
-        "hwversion"}
+VMDK = {"version", "subformat", "cluster_size", "cid", "adapter_type", "hwversion"}
 QCOW2 = {"version", "cluster_size", "compression_type", "refcount_bits",
          "extended_l2", "lazy_refcounts", "dirty", "corrupt"}
 EXTENT = {"offset", "length", "kind"}
@@ -49,8 +48,7 @@ def disk(work):
     """Data that gets smaller, zeros that are stored, and a hole."""
     raw = work / "disk.raw"
     with open(raw, "wb") as file:
-        file.write(b"".join(os.urandom(500) + bytes(3596)
-                            for _ in range(256)))
+        file.write(b"".join(os.urandom(500) + bytes(3596) for _ in range(256)))
         file.write(bytes(64 * KI))
         file.truncate(4 * MI)
     return raw
@@ -89,8 +87,7 @@ def test_the_names_are_those_of_the_table(hone, work, kind):
     if not converted:
         return
     packed = "-c" in IMAGES[kind][0] or kind in ("vmdk", "gce")
-    assert set(converted) == COMMON["convert"] | (
-        COMPRESSED if packed else set())
+    assert set(converted) == COMMON["convert"] | (COMPRESSED if packed else set())
     if packed:
         assert converted["compression_type"] == "zlib"
         # Units have whole clusters, and the archive keeps zeros.

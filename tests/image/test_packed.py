@@ -88,8 +88,7 @@ def frames(path):
     count, descriptor, magic = struct.unpack("<IBI", data[-9:])
     assert (descriptor, magic) == (0, 0x8F92EAB1)
     table = len(data) - 17 - 8 * count
-    assert struct.unpack("<II", data[table:table + 8]) == (
-        0x184D2A5E, 8 * count + 9)
+    assert struct.unpack("<II", data[table:table + 8]) == (0x184D2A5E, 8 * count + 9)
     rows = list(struct.iter_unpack("<II", data[table + 8:-9]))
     at, found = 0, []
     for stored, content in rows:
@@ -113,8 +112,7 @@ def test_the_disk_comes_back(work, hone, size, kind):
     disk = work / "source.raw"
     qemu.pattern_file(disk, size, size)
     data = disk.read_bytes()
-    said = hone.ok("convert", "--verify", disk,
-                   work / f"d.{kind}").stdout.decode()
+    said = hone.ok("convert", "--verify", disk, work / f"d.{kind}").stdout.decode()
     assert f" packed by {PACKINGS[kind]}; " in said
     assert unpacked(work / f"d.{kind}") == data
     hone.ok("compare", "-q", "--strict", "-f", "raw", "-F", "raw",
@@ -141,8 +139,7 @@ def test_frames(work, hone):
     for words in ["zstd", "-dqf", "--sparse"], ["pzstd", "-dqf"]:
         if not shutil.which(words[0]):
             continue
-        subprocess.run([*words, path, "-o", work / "back"], check=True,
-                       timeout=1000)
+        subprocess.run([*words, path, "-o", work / "back"], check=True, timeout=1000)
         hone.ok("compare", "-q", "--strict", work / "back", disk)
         (work / "back").unlink()
     hone.ok("compare", "-q", "--strict", path, disk)
@@ -218,8 +215,7 @@ def test_digests_of_the_disk(work, hone, kind, threads):
 def test_the_name_says_how(work, hone):
     """Behind the name of a raw disk, unless --pack says something else."""
     disk = holey(work / "source.raw", MI, (5, b"five"))
-    magics = {b"\x28\xb5": "zst", b"\x1f\x8b": "gz", b"\0\0": "none",
-              b"QF": "qcow2"}
+    magics = {b"\x28\xb5": "zst", b"\x1f\x8b": "gz", b"\0\0": "none", b"QF": "qcow2"}
     for words, name, kind in (
             ([], "a.img.zst", "zst"), ([], "a.GZ", "gz"), ([], "a.raw.gz", "gz"),
             (["-O", "raw"], "a.zst", "zst"), (["--pack", "none"], "a.zst", "none"),
@@ -262,8 +258,7 @@ def test_the_name_says_how(work, hone):
 def test_levels_and_size(work, hone, kind):
     """A higher one makes a smaller file. --size adds zeros."""
     disk = work / "source.raw"
-    disk.write_bytes(pathlib.Path("/usr/bin/python3").resolve().read_bytes()[
-        :3 * MI])
+    disk.write_bytes(pathlib.Path("/usr/bin/python3").resolve().read_bytes()[:3 * MI])
     low, high = (pack(hone, disk, kind, "--level", level).stat().st_size
                  for level in ("1", "12"))
     assert high < low
@@ -306,11 +301,9 @@ def test_memory_is_bounded(work, hone, kind):
 def test_a_disk_of_too_many_frames(work, hone):
     """An EiB has 2^30 frames of zeros. No row of the table is made."""
     qemu.create(work / "source.qcow2", "1E", cluster_size="2M")
-    done, peak = hone.peak("convert", work / "source.qcow2", work / "a.zst",
-                           code=1)
+    done, peak = hone.peak("convert", work / "source.qcow2", work / "a.zst", code=1)
     assert not (work / "a.zst").exists()
-    assert ("a.zst: would have more than 134217728 frames" in
-            error_line(done.stderr))
+    assert ("a.zst: would have more than 134217728 frames" in error_line(done.stderr))
     assert peak < 512 * KI
 
 
@@ -355,8 +348,7 @@ def test_zeros_that_were_packed_are_holes(work, hone):
     path = pack(hone, disk, "zst")
     told = json.loads(hone.ok("map", "--json", path).stdout)
     runs = [(e["kind"], e["length"]) for e in told]
-    assert runs[:3] == [("hole", 8 * MI), ("data", MI),
-                        ("hole", 89 * MI)]
+    assert runs[:3] == [("hole", 8 * MI), ("data", MI), ("hole", 89 * MI)]
     assert ("zero", MI) in runs  # compressed with the data around it
     said = hone.json("convert", "--json", path, work / "back.raw")
     zeros = sum(size for is_zero, size in frames(path) if is_zero)

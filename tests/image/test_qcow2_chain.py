@@ -82,8 +82,7 @@ def test_the_map_tells_the_depth(work, hone):
     qemu.io(work / "1.qcow2", "write -P 2 64k 64k")
     qemu.create(work / "2.qcow2", 256 * KI, "-b", "1.qcow2", "-F", "qcow2")
     qemu.io(work / "2.qcow2", "write -P 3 128k 64k")
-    got = hone.json("map", "--json", "--allow-backing", work,
-                    work / "2.qcow2")
+    got = hone.json("map", "--json", "--allow-backing", work, work / "2.qcow2")
     assert [(e["offset"], e["length"], e["kind"], e.get("depth", 0))
             for e in got] == [
                 (0, 64 * KI, "data", 2), (64 * KI, 64 * KI, "data", 1),
@@ -193,29 +192,24 @@ def test_a_format_is_not_guessed(work, hone):
     data = (work / "a.qcow2").read_bytes()
     # an extension of another type
     at = data.index(b"\xe2\x79\x2a\xca")
-    (work / "a.qcow2").write_bytes(
-        data[:at] + b"\x12\x34\x56\x78" + data[at + 4:])
+    (work / "a.qcow2").write_bytes(data[:at] + b"\x12\x34\x56\x78" + data[at + 4:])
     assert "backing_format" in refused(hone, work / "a.qcow2", work)
     # qcow2 is recognised
     qemu.create(work / "base2", MI)
     qemu.create(work / "b.qcow2", MI, "-b", "base2", "-F", "qcow2")
     data = (work / "b.qcow2").read_bytes()
     at = data.index(b"\xe2\x79\x2a\xca")
-    (work / "b.qcow2").write_bytes(
-        data[:at] + b"\x12\x34\x56\x78" + data[at + 4:])
-    hone.ok("convert", "-q", "--allow-backing", work, work / "b.qcow2",
-            work / "y.raw")
+    (work / "b.qcow2").write_bytes(data[:at] + b"\x12\x34\x56\x78" + data[at + 4:])
+    hone.ok("convert", "-q", "--allow-backing", work, work / "b.qcow2", work / "y.raw")
 
 
 @pytest.mark.parametrize("fmt, options", [
     ("vmdk", ["-o", "subformat=monolithicSparse"]),
     ("vmdk", ["-o", "subformat=streamOptimized"]),
     ("vpc", ["-o", "subformat=fixed,force_size=on"]), ("vpc", [])], ids=str)
-def test_images_of_other_formats_back_an_image(work, assert_reads, fmt,
-                                               options):
+def test_images_of_other_formats_back_an_image(work, assert_reads, fmt, options):
     qemu.pattern_file(work / "0.raw", 3 * MI, f"{SEED}")
-    qemu.img("convert", "-f", "raw", "-O", fmt, *options, work / "0.raw",
-             work / "base")
+    qemu.img("convert", "-f", "raw", "-O", fmt, *options, work / "0.raw", work / "base")
     qemu.create(work / "a.qcow2", 5 * MI, "-b", "base", "-F", fmt)
     qemu.io(work / "a.qcow2", "write -P 3 1M 100k", "write -z 64k 64k")
     assert_reads(work / "a.qcow2", *allow(work))
@@ -227,8 +221,7 @@ def test_other_formats_back_no_image(work, hone, fmt):
     qemu.img("create", "-q", "-f", "raw", work / "base", MI)
     qemu.create(work / "a.qcow2", MI, "-u", "-b", "base", "-F", fmt)
     line = refused(hone, work / "a.qcow2", work)
-    assert (f"backing_format '{fmt}' is not qcow2, vmdk, vpc or raw"
-            in line)
+    assert (f"backing_format '{fmt}' is not qcow2, vmdk, vpc or raw" in line)
 
 
 def test_a_backing_file_without_its_footer(work, hone):
@@ -258,10 +251,8 @@ def test_a_chain_has_at_most_64_files(work, hone):
     qemu.create(work / "0", MI)
     qemu.io(work / "0", "write -P 9 0 1M")
     for number in range(1, 65):
-        qemu.create(work / str(number), MI, "-u", "-b", str(number - 1),
-                    "-F", "qcow2")
-    hone.ok("convert", "-q", "--allow-backing", work, work / "63",
-            work / "y.raw")
+        qemu.create(work / str(number), MI, "-u", "-b", str(number - 1), "-F", "qcow2")
+    hone.ok("convert", "-q", "--allow-backing", work, work / "63", work / "y.raw")
     assert (work / "y.raw").read_bytes() == b"\x09" * MI
     line = refused(hone, work / "64", work)
     assert "64 are allowed" in line
@@ -293,11 +284,9 @@ def test_a_chain_of_giant_disks_takes_no_time(work, hone):
     size = 2 << 60
     qemu.create(work / "base", size, cluster_size="2M")
     qemu.io(work / "base", f"write -P 5 {1 << 60} 2M")
-    qemu.create(work / "a.qcow2", size, "-b", "base", "-F", "qcow2",
-                cluster_size="2M")
+    qemu.create(work / "a.qcow2", size, "-b", "base", "-F", "qcow2", cluster_size="2M")
     qemu.io(work / "a.qcow2", "write -P 6 0 1M")
-    got = hone.json("map", "--json", "--allow-backing", work,
-                    work / "a.qcow2")
+    got = hone.json("map", "--json", "--allow-backing", work, work / "a.qcow2")
     assert [(e["offset"], e["kind"], e.get("depth", 0)) for e in got
             if e["kind"] == "data"] == [(0, "data", 0), (1 << 60, "data", 1)]
     assert sum(e["length"] for e in got) == size

@@ -20,8 +20,7 @@ def test_an_unknown_feature_is_named(work, hone):
     image.data[row + 2:row + 48] = b"flying clusters".ljust(46, b"\0")
     image.put("Q", 72, 1 << 40)
     image.write()
-    refused(hone, image, "incompatible feature 'flying clusters' (bit 40)",
-            status=1)
+    refused(hone, image, "incompatible feature 'flying clusters' (bit 40)", status=1)
     assert hone.json("info", "--json", image.path)["unknown_features"] == [
         {"bit": 40, "name": "'flying clusters' (bit 40)"}]
     # A name that fills its place has no zero byte at its end.
@@ -181,8 +180,7 @@ def test_what_qemu_refuses_is_refused(work, hone, options, where):
             ["qemu-img", "convert", "-O", "raw", image.path, theirs],
             check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             timeout=1000)
-        mine = hone.run("convert", "-q", "--force", "-O", "raw", image.path,
-                        ours)
+        mine = hone.run("convert", "-q", "--force", "-O", "raw", image.path, ours)
         if mine.returncode == 0:
             assert done.returncode == 0, done
             # QEMU drops a part of a sector at the end of a disk.

@@ -40,11 +40,9 @@ def test_extended_l2_entries(work, assert_reads, cluster):
     """Subclusters that are allocated, zero and neither."""
     rng = random.Random(f"{SEED} extended {cluster}")
     size = disk_size(cluster, rng)
-    qemu.create(work / "a.qcow2", size, cluster_size=cluster,
-                extended_l2="on")
+    qemu.create(work / "a.qcow2", size, cluster_size=cluster, extended_l2="on")
     for _ in range(3):
-        qemu.io_some(work / "a.qcow2", qemu.random_commands(
-            rng, size, cluster, 40))
+        qemu.io_some(work / "a.qcow2", qemu.random_commands(rng, size, cluster, 40))
         assert_reads(work / "a.qcow2")
 
 
@@ -64,8 +62,7 @@ def test_compressed_images(work, assert_reads, codec, cluster):
     assert_reads(work / "a.qcow2")
 
 
-def test_a_compressed_cluster_may_end_the_file_inside_a_sector(
-        work, assert_reads):
+def test_a_compressed_cluster_may_end_the_file_inside_a_sector(work, assert_reads):
     """qemu-io leaves such a file."""
     qemu.create(work / "a.qcow2", MI)
     qemu.io(work / "a.qcow2", "write -c -P 5 64k 64k")
@@ -87,8 +84,7 @@ def test_refcounts_of_every_width(work, assert_reads, hone, bits):
     qemu.create(work / "a.qcow2", 3 * MI, refcount_bits=bits)
     qemu.io(work / "a.qcow2", "write -P 7 100k 900k")
     assert_reads(work / "a.qcow2")
-    assert hone.json("info", "--json", work / "a.qcow2")[
-        "refcount_bits"] == bits
+    assert hone.json("info", "--json", work / "a.qcow2")["refcount_bits"] == bits
 
 
 @pytest.mark.parametrize("how", ["metadata", "falloc", "full"])
@@ -129,8 +125,7 @@ def test_an_amended_image(work, assert_reads, hone):
     for compat, version in ("0.10", 2), ("1.1", 3):
         qemu.img("amend", "-q", "-o", f"compat={compat}", work / "a.qcow2")
         assert_reads(work / "a.qcow2")
-        assert hone.json("info", "--json", work / "a.qcow2")[
-            "version"] == version
+        assert hone.json("info", "--json", work / "a.qcow2")["version"] == version
 
 
 def test_lazy_refcounts_and_a_dirty_image(work, assert_reads, hone):
@@ -154,8 +149,7 @@ def test_lazy_refcounts_and_a_dirty_image(work, assert_reads, hone):
 def test_a_giant_disk_with_little_in_it(work, hone):
     """The map and the tables of 8 TiB take no time."""
     qemu.create(work / "a.qcow2", 8192 * GI)
-    qemu.io(work / "a.qcow2", f"write -P 1 {5000 * GI} 64k",
-            f"write -z {6000 * GI} 1M")
+    qemu.io(work / "a.qcow2", f"write -P 1 {5000 * GI} 64k", f"write -z {6000 * GI} 1M")
     got = hone.json("map", "--json", work / "a.qcow2")
     assert [(e["offset"], e["length"]) for e in got
             if e["kind"] != "hole"] == [(5000 * GI, 64 * KI)]
@@ -182,8 +176,7 @@ def test_the_map_is_that_of_qemu(work, hone, options):
     want = {}
     for e in qemu.map_of(work / "a.qcow2"):
         for at in range(e["start"], e["start"] + e["length"], 512):
-            want[at] = (e["offset"] + at - e["start"]
-                        if not e["zero"] else None)
+            want[at] = (e["offset"] + at - e["start"] if not e["zero"] else None)
     data = (work / "a.qcow2").read_bytes()
     for e in hone.json("map", "--json", "-S", "512", work / "a.qcow2"):
         for at in range(e["offset"], e["offset"] + e["length"], 512):
@@ -209,8 +202,7 @@ def test_an_image_with_bitmaps(work, assert_reads):
 def test_what_e2image_writes(work, assert_reads, block, option):
     """Another writer than QEMU: its own layout of tables."""
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
-    mke2fs, e2image = (shutil.which(name, path=path)
-                       for name in ("mke2fs", "e2image"))
+    mke2fs, e2image = (shutil.which(name, path=path) for name in ("mke2fs", "e2image"))
     if not mke2fs or not e2image:
         pytest.skip("e2image is not installed")
     (work / "files").mkdir()
@@ -218,8 +210,7 @@ def test_what_e2image_writes(work, assert_reads, block, option):
         qemu.pattern_file(work / "files" / str(number), 100 * KI * number,
                           f"{SEED} {number}")
     qemu.run("truncate", "-s", "48M", work / "fs")
-    qemu.run(mke2fs, "-q", "-b", block, "-t", "ext4", "-d", work / "files",
-             work / "fs")
+    qemu.run(mke2fs, "-q", "-b", block, "-t", "ext4", "-d", work / "files", work / "fs")
     qemu.run(e2image, option, work / "fs", work / "a.qcow2")
     assert_reads(work / "a.qcow2")
 

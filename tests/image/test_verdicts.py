@@ -20,8 +20,7 @@ from hostile_tars import HOSTILE
 LARGEST = 16 << 20
 # From a server, what has no header of an archive or of an image is refused if it
 # is a text or no sectors; so is a member before its end is missed.
-NO_DISKS = ("text", "zeros before text", "half a header", "half a padding",
-            "size 2^33")
+NO_DISKS = ("text", "zeros before text", "half a header", "half a padding", "size 2^33")
 
 
 @pytest.fixture(name="play")

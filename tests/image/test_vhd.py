@@ -60,8 +60,7 @@ def test_images_of_qemu_img(work, hone, size, force, subformat):
     found = info(hone, image)
     assert (found["format"], found["subformat"]) == ("vhd", subformat)
     assert found["virtual_size"] == os.stat(theirs).st_size
-    assert found["size_from"] == ("current_size" if force == "on"
-                                  else "geometry")
+    assert found["size_from"] == ("current_size" if force == "on" else "geometry")
     safe = hone.json("check", "--json", "-f", "vpc", image)
     assert safe["safe"] and safe["format"] == "vhd"
     hone.ok("compare", "-q", image, theirs)
@@ -90,8 +89,7 @@ def test_the_largest_disk(work, hone, subformat):
     qemu.img("convert", "-f", "vpc", "-O", "qcow2", image, theirs)
     hone.ok("compare", "-q", copy, theirs)
     found = info(hone, image)
-    assert (found["virtual_size"], found["subformat"]) == (2040 * GI,
-                                                           subformat)
+    assert (found["virtual_size"], found["subformat"]) == (2040 * GI, subformat)
     extents = hone.json("map", "--json", image)
     data = [(each["offset"], each["length"]) for each in extents
             if each["kind"] == "data"]
@@ -119,8 +117,7 @@ GEOMETRY = 30 * 4 * 17 * SECTOR
 
 
 @pytest.mark.parametrize("creator,current,same", CREATORS)
-def test_the_creator_decides_about_the_size(work, hone, creator, current,
-                                            same):
+def test_the_creator_decides_about_the_size(work, hone, creator, current, same):
     """Current size or geometry; and qemu-img has the same."""
     image = Vhd(1 << 20, 1 << 16)
     image.footer.update(creator=creator, cylinders=30, heads=4, sectors=17)
@@ -135,8 +132,7 @@ def test_the_creator_decides_about_the_size(work, hone, creator, current,
         same = creator != b"vs  "
     assert (qemu.info_of(path)["virtual-size"] == wanted) == same
     for choice, size in ("current", MI), ("geometry", GEOMETRY):
-        assert info(hone, path, "-o",
-                    f"size={choice}")["virtual_size"] == size
+        assert info(hone, path, "-o", f"size={choice}")["virtual_size"] == size
     # The largest geometry says nothing.
     image.footer.update(cylinders=65535, heads=16, sectors=255)
     assert info(hone, image.write(path))["virtual_size"] == MI
@@ -159,8 +155,7 @@ def two_sizes(work, creator, current):
     last sector, which the smaller size cuts off."""
     sure = creator in SURE
     for end, unsafe in (b"EFI PART", not sure), (b"", False):
-        data = (b"x" * 4096).ljust(MI - SECTOR, b"\0") + end.ljust(SECTOR,
-                                                                   b"\0")
+        data = (b"x" * 4096).ljust(MI - SECTOR, b"\0") + end.ljust(SECTOR, b"\0")
         for path in kinds(work, creator, data):
             # The length of a fixed file proves its current size.
             size = MI if current or path.name == "fixed.vhd" else GEOMETRY
@@ -236,8 +231,7 @@ def test_a_size_is_chosen_by_name(work, hone):
     assert "is not an option of an image that is read" in hone.misused(
         "info", "-o", "cluster_size=4k", path)
     assert "is not KEY=VALUE" in hone.misused("map", "-o", "size", path)
-    assert b"size=current|geometry" in hone.ok("convert", "-o",
-                                               "help").stdout
+    assert b"size=current|geometry" in hone.ok("convert", "-o", "help").stdout
     # of A alone
     hone.run("compare", "--strict", "-o", "size=geometry", path, path)
     assert hone.run("compare", "--strict", "-o", "size=geometry", path,
@@ -268,8 +262,7 @@ def test_a_clear_bit_is_a_sector_of_zeros(work, hone, block_size):
     assert raw_of(hone, path, "--cache", "drop", "-m", "4") == wanted
     # as a stream, and packed
     with open(path, "rb") as stream:
-        hone.ok("convert", "-q", "-O", "raw", "-", work / "piped.raw",
-                stdin=stream)
+        hone.ok("convert", "-q", "-O", "raw", "-", work / "piped.raw", stdin=stream)
     assert (work / "piped.raw").read_bytes() == wanted
     packed = work / "disk.vhd.gz"
     packed.write_bytes(gzip.compress(path.read_bytes(), 1))
@@ -305,20 +298,17 @@ def test_a_fixed_disk_is_chosen_by_name_or_option(work, hone):
     assert info(hone, named)["virtual_size"] == len(data)
     other = shutil.copy(named, work / "disk.img")
     found = info(hone, other)
-    assert (found["format"], found["virtual_size"]) == ("raw",
-                                                        len(data) + SECTOR)
+    assert (found["format"], found["virtual_size"]) == ("raw", len(data) + SECTOR)
     for name in "vhd", "vpc":
         assert info(hone, other, "-f", name)["virtual_size"] == len(data)
     assert raw_of(hone, named) == data
     shutil.copy(named, work / "DISK.VPC")
     assert info(hone, work / "DISK.VPC")["format"] == "vhd"
-    assert raw_of(hone, named, "-f", "raw",
-                  "--allow-disguised") == named.read_bytes()
+    assert raw_of(hone, named, "-f", "raw", "--allow-disguised") == named.read_bytes()
     # What a copy as a raw image would leave is refused, with the way out.
     refused = work / "refused.img"
     fixed(other, data, features=2)
-    assert "add -f vhd if the source is a VHD" in hone.fails("convert", other,
-                                                            refused)
+    assert "add -f vhd if the source is a VHD" in hone.fails("convert", other, refused)
     with open(other, "rb") as file:
         done = hone.run("convert", "-", refused, stdin=file)
     assert b"add -f vhd if the source is a VHD" in done.stderr
@@ -343,8 +333,7 @@ def test_a_fixed_disk_from_a_pipe(work, hone):
     (work / "disk.vhd.xz").write_bytes(lzma.compress(path.read_bytes()))
     assert raw_of(hone, work / "disk.vhd.xz") == data
     with open(os.devnull, "rb") as empty:
-        done = hone.run("convert", "-f", "vhd", "-", work / "none.raw",
-                        stdin=empty)
+        done = hone.run("convert", "-f", "vhd", "-", work / "none.raw", stdin=empty)
     assert done.returncode == 1 and b"too few" in done.stderr
 
 
@@ -397,8 +386,7 @@ def assert_read_by_all(image, wanted):
 def test_what_is_written(work, hone, size, rounding):
     """Other programs read the disk, and zeros behind it."""
     disk, image = pattern(work, size), work / "disk.vhd"
-    done = hone.ok("convert", "--verify", "-o", f"round={rounding}", disk,
-                   image)
+    done = hone.ok("convert", "--verify", "-o", f"round={rounding}", disk, image)
     unit = MI if rounding == "mib" else SECTOR
     wanted = -(-size // unit) * unit
     said = f" (rounded up from {size} bytes)".encode()
@@ -443,8 +431,7 @@ def test_the_same_bytes_each_time(work, hone):
     hone.ok("convert", "-q", "-m", "1", disk, one)
     hone.ok("convert", "-q", "-m", "8", "--cache", "drop", disk, two)
     assert one.read_bytes() == two.read_bytes()
-    assert hone.run("convert", "-q", "-O", "vhd", disk,
-                    "-").stdout == one.read_bytes()
+    assert hone.run("convert", "-q", "-O", "vhd", disk, "-").stdout == one.read_bytes()
     uuid = footer_of(one)["uuid"]
     with open(disk, "r+b") as file:
         file.seek(440)
@@ -488,8 +475,7 @@ def test_an_empty_disk_has_a_sector(work, hone):
     disk, image = work / "disk.raw", work / "disk.vhd"
     disk.write_bytes(b"")
     for rounding, size in ("none", SECTOR), ("mib", MI):
-        hone.ok("convert", "-q", "--force", "-o", f"round={rounding}", disk,
-                image)
+        hone.ok("convert", "-q", "--force", "-o", f"round={rounding}", disk, image)
         assert raw_of(hone, image) == bytes(size)
 
 
@@ -501,8 +487,7 @@ def test_what_cannot_be_written(work, hone):
                          ("subformat=dynamic", "subformat can only be fixed"),
                          ("round=gib", "is not one of: mib none")):
         assert part in hone.misused("convert", "-o", option, disk, image)
-    assert "vhd cannot be compressed" in hone.misused("convert", "-c", disk,
-                                                      image)
+    assert "vhd cannot be compressed" in hone.misused("convert", "-c", disk, image)
     with open(disk, "wb") as file:
         file.truncate(2040 * GI + 1)
     line = hone.fails("convert", disk, image)

@@ -215,8 +215,7 @@ def judge_fixture(hone, work):
 
 
 # Another format, and what this release does not support, is not damage.
-OTHER = ("differencing", "bytes, too few", "footer of a VHD is missing",
-         "version 0x")
+OTHER = ("differencing", "bytes, too few", "footer of a VHD is missing", "version 0x")
 
 
 @pytest.mark.parametrize("make,part,test",
@@ -228,8 +227,7 @@ def test_one_sentence_and_no_output(judge, make, part, test):
     out = judge.folder / "out"
     out.mkdir()
     status = 1 if any(words in part for words in OTHER) else 3
-    judge.refused(status, part, "convert", "-f", "vhd", judge.image,
-                  out / "disk.qcow2")
+    judge.refused(status, part, "convert", "-f", "vhd", judge.image, out / "disk.qcow2")
     assert not list(out.iterdir())
     judge.refused(status, part, "map", "-f", "vhd", judge.image)
     judge.refused(max(status, 2), part, "compare", "-f", "vhd", judge.image,
@@ -293,8 +291,7 @@ def dirty(sector, index=2):
         image.add(0, b"a" * 4096)
         bits = [True] * 32
         bits[sector] = False
-        image.add(index, (b"c" * SECTOR).rjust((sector + 1) * SECTOR, b"b"),
-                  bits)
+        image.add(index, (b"c" * SECTOR).rjust((sector + 1) * SECTOR, b"b"), bits)
         image.write(path)
     return make
 

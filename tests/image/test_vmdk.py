@@ -12,8 +12,7 @@ import pytest
 import qemu
 from checks import verdict
 from qemu import KI, MI, GI, SECTOR
-from vmdk_builder import (AT_END, DESCRIPTOR, ENTRIES, GRAIN, Builder, marker,
-                          sectors)
+from vmdk_builder import (AT_END, DESCRIPTOR, ENTRIES, GRAIN, Builder, marker, sectors)
 
 SPARSE = ["monolithicSparse", "streamOptimized"]
 SPLIT = ["monolithicFlat", "twoGbMaxExtentSparse", "twoGbMaxExtentFlat"]
@@ -55,8 +54,7 @@ def test_what_qemu_wrote_is_read_back(hone, work, kind, size):
     assert [each["name"] for each in found["checks"]] == [
         "polyglot", "well_formed", "descriptor", "overlaps"]
     info = json.loads(hone.ok("info", "--json", image).stdout)
-    assert (info["format"], info["virtual_size"]) == ("vmdk",
-                                                      raw.stat().st_size)
+    assert (info["format"], info["virtual_size"]) == ("vmdk", raw.stat().st_size)
     assert info["subformat"] == kind and info["cluster_size"] == 64 * KI
     assert info.get("compression_type") == (
         "zlib" if kind == "streamOptimized" else None)
@@ -81,8 +79,7 @@ def test_a_disk_without_any_sector(hone, work, kind):
 # Every option with one of the two kinds, and every kind of split image once.
 @pytest.mark.parametrize("kind, option", [
     *zip(SPARSE * len(OPTIONS), OPTIONS), *zip(SPLIT, OPTIONS[3:])])
-def test_the_options_of_qemu_change_nothing_for_a_reader(
-        hone, work, kind, option):
+def test_the_options_of_qemu_change_nothing_for_a_reader(hone, work, kind, option):
     raw, image = make(work, 2 * MI, kind, option)
     if kind in SPARSE:
         same(hone, work, image, raw)
@@ -123,11 +120,9 @@ def test_files_that_a_descriptor_names_are_read_where_they_are_allowed(
 def test_the_files_of_a_descriptor_have_the_length_that_it_says(hone, work):
     for kind in SPLIT:
         _, image = make(work, 3 * MI, kind)
-        name = next(each for each in os.listdir(work)
-                    if each.startswith("disk-"))
+        name = next(each for each in os.listdir(work) if each.startswith("disk-"))
         text = image.read_text(encoding="utf-8")
-        image.write_text(text.replace("RW 6144", "RW 6145"),
-                         encoding="utf-8")
+        image.write_text(text.replace("RW 6144", "RW 6145"), encoding="utf-8")
         line = hone.fails("map", "--allow-data-file", work, image, code=3)
         assert f"{name}: has " in line, line
         assert ("3145728 bytes, and" if kind.endswith("Flat")
@@ -176,8 +171,7 @@ def test_a_descriptor_that_is_refused(hone, work, text, part):
     folder = work / "image"
     folder.mkdir()
     image = folder / "disk.vmdk"
-    image.write_bytes(
-        b"# Disk DescriptorFile\nversion=1\n\n" + text.encode("latin-1"))
+    image.write_bytes(b"# Disk DescriptorFile\nversion=1\n\n" + text.encode("latin-1"))
     os.mkfifo(folder / "fifo")
     for words in ("map",), ("convert", "-O", "raw"):
         out = [work / "out.raw"] if words[0] == "convert" else []
@@ -214,8 +208,7 @@ def test_a_descriptor_names_more_files_than_the_soft_limit(hone, work):
     assert (b"names 1050 files, and the hard limit of open files (ulimit "
             b"-Hn) is 1000") in done.stderr
     subprocess.run(["prlimit", "--nofile=100:", *words], check=True)
-    assert out.read_bytes() == b"".join(
-        f"{i:512}".encode() for i in range(count))
+    assert out.read_bytes() == b"".join(f"{i:512}".encode() for i in range(count))
 
 
 def test_the_grain_directories_of_all_extents_have_a_limit(hone, work):
@@ -279,10 +272,8 @@ def test_tables_apart_and_adjacent(hone, work, lacks):
     """The command reads 32 tables at a time if they are adjacent."""
     image = Builder(70 * ENTRIES * GRAIN)
     image.header["flags"] = 1 | 4
-    image.entries = {(table, 7 * table): 1 for table in range(70)
-                     if table not in lacks}
-    found = json.loads(hone.ok(
-        "map", "--json", image.write(work / "disk.vmdk")).stdout)
+    image.entries = {(table, 7 * table): 1 for table in range(70) if table not in lacks}
+    found = json.loads(hone.ok("map", "--json", image.write(work / "disk.vmdk")).stdout)
     assert [each["offset"] for each in found
             if "zero_cluster" in each] == [
         (table * ENTRIES + entry) * GRAIN * SECTOR
@@ -429,8 +420,7 @@ def orchestra(path, grains, tables=3, padding=0):
     fields = {"desc_size": 1, "overhead": overhead}
     out += marker(0, 3) + builder.pack_header(builder.fields(place, fields))
     out += marker(0, 0)
-    path.write_bytes(builder.pack_header(builder.fields(AT_END, fields))
-                     + bytes(out))
+    path.write_bytes(builder.pack_header(builder.fields(AT_END, fields)) + bytes(out))
     return path
 
 
@@ -475,8 +465,7 @@ def test_files_whose_names_are_not_ascii(hone, work, encoding, file):
     hone.ok("convert", "-q", "--allow-data-file", work, image, out)
     assert out.read_bytes() == data
     # Nothing that the image names is a module of iconv.
-    image.write_bytes(image.read_bytes().replace(
-        f'="{encoding}"'.encode(), b'="../x"'))
+    image.write_bytes(image.read_bytes().replace(f'="{encoding}"'.encode(), b'="../x"'))
     if encoding != "UTF-8" and file == "letters":
         assert "No such file" in hone.fails(
             "convert", "--allow-data-file", work, image, work / "none.raw")

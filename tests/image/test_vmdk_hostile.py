@@ -41,8 +41,7 @@ def with_header(kind=sparse, **fields):
 def with_text(old, new, kind=sparse):
     """The image with another descriptor."""
     image = kind()
-    text = DESCRIPTOR.format(kind="monolithicSparse",
-                             capacity=image.capacity)
+    text = DESCRIPTOR.format(kind="monolithicSparse", capacity=image.capacity)
     assert old in text
     image.descriptor = text.replace(old, new)
     return image
@@ -300,8 +299,7 @@ def test_a_hostile_image(hone, tmp_path, name):
 @pytest.mark.parametrize("ending", ["vmdk", "img"])
 @pytest.mark.parametrize("kind, head", [
     ("COWD", b"COWD"), ("seSparse", struct.pack("<QQ", 0xCAFEBABE, 2 << 32))])
-def test_a_kind_of_extent_that_is_not_supported(hone, tmp_path, kind, head,
-                                                ending):
+def test_a_kind_of_extent_that_is_not_supported(hone, tmp_path, kind, head, ending):
     """It is named, whatever the name of the file."""
     image, out = tmp_path / f"image.{ending}", tmp_path / "out.raw"
     part = f"is a VMDK extent of the kind {kind}, which is not supported"
@@ -380,8 +378,7 @@ def test_a_full_directory_is_bounded(hone, tmp_path):
     judge.image = tmp_path / "image.vmdk"
     with open(judge.image, "wb") as file:
         file.write(image.build()[:128 * SECTOR])
-        file.write(struct.pack(f"<{count}I", *range(
-            begin, begin + 4 * count, 4)))
+        file.write(struct.pack(f"<{count}I", *range(begin, begin + 4 * count, 4)))
         file.truncate((begin + 4 * count) * SECTOR)
     judge.reads("info", judge.image)
     assert b"data 0 bytes" in judge.reads("map", judge.image)
@@ -402,8 +399,7 @@ def test_copies_of_tables_in_holes_are_not_read(hone, tmp_path):
     path, log = tmp_path / "image.vmdk", tmp_path / "log"
     with open(path, "wb") as file:
         file.write(image.build()[:128 * SECTOR])
-        file.write(struct.pack(f"<{2 * count}I", *range(
-            first, first + 8 * count, 4)))
+        file.write(struct.pack(f"<{2 * count}I", *range(first, first + 8 * count, 4)))
         file.truncate((first + 8 * count) * SECTOR)
     hone.ok("check", path)
     for index in 1000, count + 1500:
@@ -448,8 +444,7 @@ def test_a_check_of_a_file_of_holes_is_bounded(hone, tmp_path):
     write(places[-1] + GRAIN)
     out = tmp_path / "out.raw"
     judge.reads("check", judge.image)
-    judge.reads("convert", "-q", "--untrusted", "--threads", "1", judge.image,
-                out)
+    judge.reads("convert", "-q", "--untrusted", "--threads", "1", judge.image, out)
     # in the last window
     write(places[-1] + GRAIN - 1)
     code, found, err = judge.run("check", judge.image)

@@ -172,8 +172,7 @@ def test_a_changed_footer(hone, tmp_path, stream):
             whole[at - 3 * SECTOR] ^= 1
         image.write_bytes(whole)
         if stream:
-            with subprocess.Popen(["cat", image],
-                                  stdout=subprocess.PIPE) as cat:
+            with subprocess.Popen(["cat", image], stdout=subprocess.PIPE) as cat:
                 done = hone.run("check", "-q", "-", stdin=cat.stdout)
         else:
             done = hone.run("check", "-q", image)

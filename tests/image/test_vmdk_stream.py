@@ -71,8 +71,7 @@ def test_the_check_of_a_stream_finds_the_tables(hone, work):
     hone.ok("convert", "-q", "--level", "1", raw, image)
     assert piped(hone.ok, image, "check", "-").stdout.endswith(b"is safe\n")
     out = work / "out.raw"
-    piped(hone.ok, image, "convert", "-q", "--untrusted", "-O", "raw", "-",
-          out)
+    piped(hone.ok, image, "convert", "-q", "--untrusted", "-O", "raw", "-", out)
     assert qemu.first_difference(raw, out) is None
 
 
@@ -195,8 +194,7 @@ def test_a_hostile_stream(hone, work, name):
     image = built()
     change(image)
     path, out = image.write(work / "disk.vmdk"), work / "out.raw"
-    for words in (["convert", "-O", "raw", "-", out], ["map", "-"],
-                  ["digest", "-"]):
+    for words in (["convert", "-O", "raw", "-", out], ["map", "-"], ["digest", "-"]):
         done = piped(hone.run, path, *words)
         said = done.stderr.decode()
         status = 1 if "order of the disk" in part else 3
@@ -252,5 +250,4 @@ def test_the_memory_for_the_tables_of_a_packed_stream(hone, work, count,
                         + grain).ljust(SECTOR, b"\0"))
             if index < wrong:
                 file.write(2 * (marker(4, 1) + b"\1" * 4 * ENTRIES))
-    judge.refused(status, part, "map", "--memory", "64M",
-                  work / "disk.vmdk.gz")
+    judge.refused(status, part, "map", "--memory", "64M", work / "disk.vmdk.gz")

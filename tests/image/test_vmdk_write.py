@@ -15,8 +15,7 @@ from checks import verdict
 from qemu import KI, MI, SECTOR
 from vmdk_builder import AT_END, ENTRIES, GRAIN
 
-SIZES = [0, 1, SECTOR, 64 * KI, 64 * KI + 1, 3 * MI + 3 * SECTOR,
-         100 * MI - SECTOR]
+SIZES = [0, 1, SECTOR, 64 * KI, 64 * KI + 1, 3 * MI + 3 * SECTOR, 100 * MI - SECTOR]
 
 
 def disk(work, size, seed=1):
@@ -76,8 +75,7 @@ def test_the_markers_lead_from_the_first_grain_to_the_end(hone, work):
     """Grains in the order of the disk, each table behind its grains, the
     directory, the footer with its place, the end."""
     covered = ENTRIES * GRAIN * SECTOR
-    raw = sparse_disk(work, 5 * covered, [0, 64 * KI, covered - 64 * KI,
-                                          3 * covered])
+    raw = sparse_disk(work, 5 * covered, [0, 64 * KI, covered - 64 * KI, 3 * covered])
     image = work / "disk.vmdk"
     hone.ok("convert", "-q", raw, image)
     found = parts(image)
@@ -119,8 +117,7 @@ def test_the_bytes_are_the_same_to_a_file_and_to_a_pipe(hone, work):
     hone.ok("convert", "-q", "--threads", "1", raw, image)
     one, two = image.read_bytes(), work / "two.vmdk"
     for threads in "1", "2", "7":
-        words = ["convert", "-q", "--force", "--threads", threads, "-O",
-                 "vmdk"]
+        words = ["convert", "-q", "--force", "--threads", threads, "-O", "vmdk"]
         assert hone.ok(*words, raw, "-", stdout=subprocess.PIPE).stdout == one
         with open(raw, "rb") as file, subprocess.Popen(
                 ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
@@ -143,8 +140,7 @@ def test_bytes_that_do_not_shrink_take_a_sector_more_for_a_grain(hone, work):
 @pytest.mark.parametrize("adapter, heads", [
     ("ide", 16), ("lsilogic", 255), ("buslogic", 255), ("legacyESX", 255),
     ("pvscsi", 255)])
-def test_the_descriptor_has_the_adapter_and_its_geometry(
-        hone, work, adapter, heads):
+def test_the_descriptor_has_the_adapter_and_its_geometry(hone, work, adapter, heads):
     raw, image = sparse_disk(work, 200 * MI, [0]), work / "disk.vmdk"
     hone.ok("convert", "-q", "-o", f"adapter_type={adapter},hwversion=13,"
             "subformat=streamOptimized", raw, image)
@@ -160,8 +156,7 @@ def test_the_descriptor_has_the_adapter_and_its_geometry(
 def test_the_cylinders_end_where_a_bios_does(hone, work):
     for adapter, most in ("ide", 16383), ("lsilogic", 65535):
         raw, image = sparse_disk(work, 3 << 40, []), work / "disk.vmdk"
-        hone.ok("convert", "-q", "--force", "-o", f"adapter_type={adapter}",
-                raw, image)
+        hone.ok("convert", "-q", "--force", "-o", f"adapter_type={adapter}", raw, image)
         text = image.read_bytes()[SECTOR:21 * SECTOR]
         assert b'cylinders = "%d"' % most in text
 
@@ -216,8 +211,7 @@ def test_libvmdk_reads_it(hone, work):
 def test_what_a_vmdk_image_cannot_be_written_to_is_refused(hone, work):
     raw, image = disk(work, MI), work / "disk.vmdk"
     with subprocess.Popen(["cat", raw], stdout=subprocess.PIPE) as cat:
-        line = hone.fails("convert", "-O", "vmdk", "-", "-",
-                          stdin=cat.stdout)
+        line = hone.fails("convert", "-O", "vmdk", "-", "-", stdin=cat.stdout)
     assert "stdout: a VMDK image begins with the size of the disk" in line
     image.write_bytes(bytes(4 * MI))
     assert "-n: only a raw DST" in hone.misused("convert", "-n", raw, image)
@@ -225,8 +219,7 @@ def test_what_a_vmdk_image_cannot_be_written_to_is_refused(hone, work):
                        ("hwversion=100", "is not from 3 to 99"),
                        ("adapter_type=sata", "is not one of: ide"),
                        ("subformat=monolithicSparse", "is not one of")):
-        assert part in hone.misused("convert", "-o", pair, raw,
-                                    work / "new.vmdk")
+        assert part in hone.misused("convert", "-o", pair, raw, work / "new.vmdk")
     qemu.create(work / "huge.qcow2", 1 << 51, cluster_size=2 * MI)
     line = hone.fails("convert", work / "huge.qcow2", work / "new.vmdk")
     assert "is larger than VMDK allows" in line

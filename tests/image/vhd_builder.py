@@ -21,8 +21,7 @@ def pack(fields, places, length):
     for name, value in fields.items():
         struct.pack_into(">" + places[name][1], raw, places[name][0], value)
     if "checksum" not in fields:
-        struct.pack_into(">I", raw, places["checksum"][0],
-                         ~sum(raw) & 0xffffffff)
+        struct.pack_into(">I", raw, places["checksum"][0], ~sum(raw) & 0xffffffff)
     return bytes(raw)
 
 
@@ -64,10 +63,8 @@ class Vhd:
             if bits is None or bits[sector]:
                 bitmap[sector // 8] |= 0x80 >> sector % 8
         self.table[index] = at // SECTOR
-        self.blocks.append((at, bytes(bitmap),
-                            data.ljust(self.block_size, b"\0")))
-        self.next = max(self.next,
-                        at + len(bitmap) + self.block_size)
+        self.blocks.append((at, bytes(bitmap), data.ljust(self.block_size, b"\0")))
+        self.next = max(self.next, at + len(bitmap) + self.block_size)
 
     def write(self, path):
         """Write the file; returns the path."""

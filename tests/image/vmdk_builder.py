@@ -102,8 +102,7 @@ class Builder:
         if self.pack:
             return sectors(self.pack(number, data))
         stored = zlib.compress(data)
-        return sectors(struct.pack("<QI", number * self.grain, len(stored))
-                       + stored)
+        return sectors(struct.pack("<QI", number * self.grain, len(stored)) + stored)
 
     def tables_of(self, places):
         """Index of a table: its bytes."""

@@ -10,8 +10,7 @@ CONSTRUCTOR = ctypes.CFUNCTYPE(None, VOID, SIZE, VOID)
 ON_FAULT = ctypes.CFUNCTYPE(None, INT, VOID, VOID)
 CACHE_MAX = 504
 NO_COLOUR, DEBUG, EXACT = 4, 8, 32
-(OUT, DOUBLED, FOREIGN, DOUBLE_PUT, WRITE_AFTER_PUT, OVERRUN,
- NO_MAGAZINE) = range(1, 8)
+(OUT, DOUBLED, FOREIGN, DOUBLE_PUT, WRITE_AFTER_PUT, OVERRUN, NO_MAGAZINE) = range(1, 8)
 
 
 class Attr(ctypes.Structure):
@@ -65,25 +64,21 @@ put = declare("hone_mempool_put", None, VOID, VOID)
 get_bulk = declare("hone_mempool_get_bulk", INT, VOID, POINTERS, SIZE)
 get_burst = declare("hone_mempool_get_burst", SIZE, VOID, POINTERS, SIZE)
 put_bulk = declare("hone_mempool_put_bulk", None, VOID, POINTERS, SIZE)
-cursor_begin = declare("hone_mempool_cursor_begin", None,
-                       ctypes.POINTER(Cursor), VOID)
+cursor_begin = declare("hone_mempool_cursor_begin", None, ctypes.POINTER(Cursor), VOID)
 cursor_get = declare("hone_mempool_cursor_get", VOID, ctypes.POINTER(Cursor))
-cursor_put = declare("hone_mempool_cursor_put", None, ctypes.POINTER(Cursor),
-                     VOID)
+cursor_put = declare("hone_mempool_cursor_put", None, ctypes.POINTER(Cursor), VOID)
 cursor_get_bulk = declare("hone_mempool_cursor_get_bulk", INT,
                           ctypes.POINTER(Cursor), POINTERS, SIZE)
 cursor_put_bulk = declare("hone_mempool_cursor_put_bulk", None,
                           ctypes.POINTER(Cursor), POINTERS, SIZE)
 cursor_end = declare("hone_mempool_cursor_end", None, ctypes.POINTER(Cursor))
-get_magazine = declare("hone_mempool_get_magazine",
-                       ctypes.POINTER(Magazine), VOID)
+get_magazine = declare("hone_mempool_get_magazine", ctypes.POINTER(Magazine), VOID)
 put_magazine = declare("hone_mempool_put_magazine", None, VOID,
                        ctypes.POINTER(Magazine))
 reserve = declare("hone_mempool_reserve", INT, VOID, SIZE)
 after_fork = declare("hone_mempool_after_fork", SIZE, VOID)
 available = declare("hone_mempool_available", SIZE, VOID)
-get_stats = declare("hone_mempool_get_stats", None, VOID,
-                    ctypes.POINTER(Stats))
+get_stats = declare("hone_mempool_get_stats", None, VOID, ctypes.POINTER(Stats))
 iterate = declare("hone_mempool_iterate", None, VOID, CONSTRUCTOR, VOID)
 audit = declare("hone_mempool_audit", None, VOID, ctypes.POINTER(Findings),
                 ON_FAULT, VOID)

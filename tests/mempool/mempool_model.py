@@ -51,8 +51,7 @@ class PoolAndModel(RuleBasedStateMachine):
         for name, value in shape.items():
             setattr(attr, name, value)
         self.made, self.faults = {}, []
-        self.callbacks = (lib.CONSTRUCTOR(self.construct),
-                          lib.ON_FAULT(self.on_fault))
+        self.callbacks = (lib.CONSTRUCTOR(self.construct), lib.ON_FAULT(self.on_fault))
         attr.constructor, attr.on_fault = self.callbacks
         if external:
             self.give_memory()
@@ -88,8 +87,7 @@ class PoolAndModel(RuleBasedStateMachine):
         assert dict(seen) == self.made and len(seen) == attr.capacity
         self.objects = [obj for obj, _ in seen]
         stride = self.stats().stride
-        assert self.objects == [self.objects[0] + i * stride
-                                for i in range(len(seen))]
+        assert self.objects == [self.objects[0] + i * stride for i in range(len(seen))]
         assert stride >= attr.object_size
         assert all(obj % attr.alignment == 0 for obj in self.objects)
         self.content = {obj: self.read(obj) for obj in self.objects}
@@ -130,8 +128,7 @@ class PoolAndModel(RuleBasedStateMachine):
         """The fewest and the most objects that this cache can get."""
         most = self.present() - self.reserved()
         others = self.kept_by_others()
-        return (max(0, most - others) + cache.reserve,
-                most + cache.reserve)
+        return (max(0, most - others) + cache.reserve, most + cache.reserve)
 
     def pick(self, which):
         return self.caches[which % len(self.caches)]
@@ -224,8 +221,7 @@ class PoolAndModel(RuleBasedStateMachine):
             lambda fault, obj, _: absent.append((obj, fault))), None)
         assert (findings.in_pool, findings.out) == (
             self.present(), self.attr.capacity - self.present())
-        assert (findings.doubled, findings.foreign, findings.damaged) == (
-            0, 0, 0)
+        assert (findings.doubled, findings.foreign, findings.damaged) == (0, 0, 0)
         assert sorted(absent) == sorted(
             (obj, lib.OUT) for obj in self.out + self.held())
         assert not self.faults

@@ -27,8 +27,7 @@ def with_cache(condition=lambda self: True):
 
 def debug(condition=lambda self: True):
     """For rules that need the debug flavour."""
-    return with_cache(lambda self: self.attr.flags & lib.DEBUG
-                       and condition(self))
+    return with_cache(lambda self: self.attr.flags & lib.DEBUG and condition(self))
 
 
 class Pool(PoolAndModel):
@@ -199,8 +198,7 @@ class Pool(PoolAndModel):
                 objs = words([], room=n + 1)
                 error = lib.cursor_get_bulk(cursor, objs, n)
                 assert error in (0, -errno.ENOBUFS) and objs[n] is None
-                assert len(got) + n <= most if not error else (
-                    len(got) + n > fewest)
+                assert len(got) + n <= most if not error else (len(got) + n > fewest)
                 got += [] if error else numbers(objs, n)
                 failures += error != 0
             elif got and not self.magazines:
@@ -318,8 +316,7 @@ class Pool(PoolAndModel):
     @rule(which=WHICH, before=st.booleans())
     def write_beside(self, which, before):
         for obj in self.giving(1):
-            ctypes.memset(obj - 1 if before else obj + self.attr.object_size,
-                          0x11, 1)
+            ctypes.memset(obj - 1 if before else obj + self.attr.object_size, 0x11, 1)
             lib.put(self.pick(which).address, obj)
             self.told((lib.OVERRUN, obj))
             self.left([obj])

@@ -45,8 +45,7 @@ def request(address, script):
                    record(PARAMS, params) + record(PARAMS) + record(STDIN))
         answer = to.makefile('rb')
         while True:
-            _, kind, _, length, padding = struct.unpack(
-                '>BBHHBx', answer.read(8))
+            _, kind, _, length, padding = struct.unpack('>BBHHBx', answer.read(8))
             content = answer.read(length)
             answer.read(padding)
             if kind == STDOUT:
@@ -93,14 +92,12 @@ def main():
     module, cgi = Path(sys.argv[1]).resolve(), sys.argv[2]
     good = True
     with tempfile.TemporaryDirectory() as name:
-        for between, expected in ((False, ['one', 'one']),
-                                  (True, ['one', '', 'two'])):
+        for between, expected in ((False, ['one', 'one']), (True, ['one', '', 'two'])):
             for on in (0, 1):
                 bodies = answers(module, cgi, Path(name) / f'{between}{on}', on,
                                between)
                 if bodies != expected:
-                    print(f'hone.file_reads={on}: read {bodies}, '
-                          f'not {expected}')
+                    print(f'hone.file_reads={on}: read {bodies}, ' f'not {expected}')
                     good = False
     return 0 if good else 1
 

@@ -99,15 +99,12 @@ class Reading:
         code += f'echo "\\ngo\\n"; {call};'
         self.trace = ['strace', '-o', self.log, '-P', self.name, '-e',
                       'trace=openat,read,%fstat']
-        self.php = [php, '-n', '-d', f'extension={work}/modules/hone.so',
-                    '-r', code]
+        self.php = [php, '-n', '-d', f'extension={work}/modules/hone.so', '-r', code]
         self.name.write_bytes(before)
-        subprocess.run([*self.trace, *self.php], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run([*self.trace, *self.php], check=True, stdout=subprocess.DEVNULL)
         self.calls = re.findall(r'^(\w+)\(', self.log.read_text(), re.M)
         # The reads of the last call.
-        opened = max(i for i, name in enumerate(self.calls)
-                     if name == 'openat')
+        opened = max(i for i, name in enumerate(self.calls) if name == 'openat')
         self.reads = [i for i, name in enumerate(self.calls)
                       if name == 'read' and i > opened]
 
@@ -125,8 +122,7 @@ class Reading:
             with self.name.open('ab') as file:
                 file.write(b'after' * 3000)
             children = f'/proc/{process.pid}/task/{process.pid}/children'
-            os.kill(int(Path(children).read_text(encoding='ascii')),
-                    signal.SIGCONT)
+            os.kill(int(Path(children).read_text(encoding='ascii')), signal.SIGCONT)
             return process.stdout.read().partition(b'\ngo\n')[2]
 
 
@@ -153,8 +149,7 @@ def main():
         runs = [watch(work, php, on, Path(name)) for on in (0, 1)]
         lost = list(growing(work, php, Path(name)))
     (off, calls, never), (on, _, taken) = runs
-    different = [pair for pair in zip(off.events, on.events)
-                 if pair[0] != pair[1]]
+    different = [pair for pair in zip(off.events, on.events) if pair[0] != pair[1]]
     for before, after in different[:5]:
         print(f'off: {before}\non:  {after}')
     left = [event for process, *_ in runs for event in process.open.values()]

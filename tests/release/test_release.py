@@ -378,15 +378,13 @@ def test_the_source_of_a_package_has_its_version(folder):
 @pytest.mark.parametrize("row, said", [
     (f"{sha256(b'')}  nolib_1.0-1.dsc", "no licence of nolib"),
     (f"{sha256(b'')}  zlib_1.2.13-1.dsc", "made of another zlib")])
-def test_a_library_that_is_not_known_is_an_error(
-        folder, tree, tmp_path, row, said):
+def test_a_library_that_is_not_known_is_an_error(folder, tree, tmp_path, row, said):
     source = f"hone-{VERSION}.tar.xz"
     shutil.copy2(folder / source, tmp_path / source)
     licences = tmp_path / "in/licences"
     licences.mkdir(parents=True)
     (licences / "sources").write_text(row + "\n")
-    with tarfile.open(tmp_path / f"hone-{VERSION}-linux-x86_64.tar.xz",
-                      "w:xz") as tar:
+    with tarfile.open(tmp_path / f"hone-{VERSION}-linux-x86_64.tar.xz", "w:xz") as tar:
         tar.add(tmp_path / "in", "hone")
     shutil.rmtree(tmp_path / "in")
     done = subprocess.run(
@@ -399,8 +397,7 @@ def test_a_library_that_is_not_known_is_an_error(
 def validate(path):
     """A run of the validator of SPDX's own tools."""
     if not (VALIDATOR / "spdx_tools").is_dir():
-        pytest.skip("spdx-tools is not installed; ./dev test --all "
-                    "installs it")
+        pytest.skip("spdx-tools is not installed; ./dev test --all " "installs it")
     return subprocess.run(
         [sys.executable, "-B", "-m", "spdx_tools.spdx.clitools.pyspdxtools",
          "-i", path], env={**os.environ, "PYTHONPATH": str(VALIDATOR)},

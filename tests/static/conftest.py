@@ -52,8 +52,7 @@ def fixture_empty(built, root):
 @pytest.fixture(scope="session", name="disk")
 def fixture_disk():
     """Data, zeros, data, zeros."""
-    block = b"".join(hashlib.sha256(b"%d" % i).digest()
-                     for i in range(1 << 15))
+    block = b"".join(hashlib.sha256(b"%d" % i).digest() for i in range(1 << 15))
     return block + bytes(3 * MIB) + block[:MIB // 2] + bytes(MIB // 2)
 
 

@@ -15,8 +15,7 @@ BUNDLE = "etc/ssl/certs/ca-certificates.crt"
 def need_static():
     """Skip the rest of a module if there is no static command."""
     if not (BUILT / "hone").exists():
-        pytest.skip("no static command: ./dev static makes it",
-                    allow_module_level=True)
+        pytest.skip("no static command: ./dev static makes it", allow_module_level=True)
 
 
 class Empty:

@@ -74,16 +74,14 @@ def fixture_device(root):
             if done.returncode:
                 pytest.skip("no loop device can be made here")
             name = done.stdout.strip()
-            stack.callback(subprocess.run, ["losetup", "-d", name],
-                           check=True)
+            stack.callback(subprocess.run, ["losetup", "-d", name], check=True)
             node = root / DEVICE.strip("/")
             node.parent.mkdir()
             os.mknod(node, stat.S_IFBLK | 0o600, os.stat(name).st_rdev)
         yield make
 
 
-def test_the_arguments_of_the_manifest_import_an_image(
-        empty, disk, secure, device):
+def test_the_arguments_of_the_manifest_import_an_image(empty, disk, secure, device):
     file = empty.write("device", b"old bytes " * (1 << 20))
     device(file)
     empty.write("disk.img", disk)

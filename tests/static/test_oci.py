@@ -42,8 +42,7 @@ class Image:
     def manifests(self, version):
         """The manifests of the image with this name: {architecture: it}."""
         (named,) = self.index["manifests"]
-        assert named["annotations"][
-            "org.opencontainers.image.ref.name"] == version
+        assert named["annotations"]["org.opencontainers.image.ref.name"] == version
         index = json.loads(self.blob(named, "index.v1+json"))
         return {each["platform"]["architecture"]:
                 json.loads(self.blob(each, "manifest.v1+json"))
@@ -82,8 +81,7 @@ def test_the_unpacked_image_runs_its_entry_point(image, built, root, disk):
     image, architecture, manifest = image
     config = image.unpack(manifest, root)
     assert (config["architecture"], config["os"]) == (architecture, "linux")
-    assert architecture == {"x86_64": "amd64",
-                            "aarch64": "arm64"}[built.name]
+    assert architecture == {"x86_64": "amd64", "aarch64": "arm64"}[built.name]
     (entry,) = config["config"]["Entrypoint"]
     assert os.access(f"{root}{entry}", os.X_OK)
     assert entry == "/hone"

@@ -15,8 +15,7 @@ import pytest
 
 from empty import BUILT, Empty, need_static
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] /
-                       "packaging"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "packaging"))
 
 import readme  # noqa: E402 pylint: disable=wrong-import-position
 

@@ -64,10 +64,8 @@ set_buffer = declare("hone_stream_set_buffer", INT, VOID, SIZE, SIZE)
 set_deadline = declare("hone_stream_set_deadline", None, VOID, INT64)
 read_file = declare("hone_read_file", INT, ctypes.POINTER(FileData),
                     ctypes.c_char_p, VOID)
-read_files = declare("hone_read_files", INT, VOID, SIZE, VOID, DONE, VOID,
-                     VOID)
-batch_attr_init = declare("hone_batch_attr_init", None,
-                          ctypes.POINTER(BatchAttr))
+read_files = declare("hone_read_files", INT, VOID, SIZE, VOID, DONE, VOID, VOID)
+batch_attr_init = declare("hone_batch_attr_init", None, ctypes.POINTER(BatchAttr))
 
 
 class Stream:

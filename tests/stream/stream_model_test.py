@@ -6,16 +6,14 @@ import ctypes
 import os
 
 from hypothesis import settings, strategies as st
-from hypothesis.stateful import (RuleBasedStateMachine, initialize, invariant,
-                                 rule)
+from hypothesis.stateful import (RuleBasedStateMachine, initialize, invariant, rule)
 
 import stream_calls as calls
 from stream_model import Model, Source
 
 BUFFERS = st.one_of(st.integers(1, 9), st.integers(1, 300),
                     st.sampled_from((4096, 65536)))
-BYPASSES = st.one_of(st.integers(0, 300),
-                     st.sampled_from((32768, calls.SIZE_MAX)))
+BYPASSES = st.one_of(st.integers(0, 300), st.sampled_from((32768, calls.SIZE_MAX)))
 COUNTS = st.one_of(st.integers(0, 20), st.integers(0, 700),
                    st.sampled_from((5000, 70000)))
 SKIPS = st.one_of(COUNTS, st.just((1 << 63) - 1))
@@ -23,8 +21,7 @@ OFFSETS = st.one_of(st.integers(-20, 20), st.integers(-700, 700),
                     st.sampled_from((-70000, 5000, 70000)))
 WHENCES = st.sampled_from((os.SEEK_SET, os.SEEK_CUR, os.SEEK_END))
 DELIMITERS = st.sampled_from(b"\n\0a\xff")
-LONGEST = st.one_of(st.integers(1, 40), st.integers(1, 5000),
-                    st.just(calls.SIZE_MAX))
+LONGEST = st.one_of(st.integers(1, 40), st.integers(1, 5000), st.just(calls.SIZE_MAX))
 SEEDS = st.integers(0, 1 << 32)
 # Lines of many lengths, some without an end: pieces, each so many times.
 PIECES = st.lists(
@@ -46,8 +43,7 @@ class Promise(RuleBasedStateMachine):
                 bypass_size=BYPASSES, exact=st.booleans(),
                 faults=st.sampled_from((0, 0, 0.1, 0.5)),
                 seeks=st.sampled_from(("can", "cannot", "has none")))
-    def make(self, pieces, seed, buffer_size, bypass_size, exact, faults,
-             seeks):
+    def make(self, pieces, seed, buffer_size, bypass_size, exact, faults, seeks):
         self.seen, self.model_seen = (
             Source(content_of(pieces), seed, faults, seeks == "can")
             for _ in range(2))
@@ -60,8 +56,7 @@ class Promise(RuleBasedStateMachine):
             calls.open_ops, ctypes.byref(self.ops), None,
             buffer_size=buffer_size, bypass_size=bypass_size,
             flags=calls.EXACT if exact else 0)
-        self.model = Model(self.model_seen, has_seek, buffer_size,
-                           bypass_size, exact)
+        self.model = Model(self.model_seen, has_seek, buffer_size, bypass_size, exact)
 
     def read_of_source(self, _, buf, n):
         got = self.seen.read(n)

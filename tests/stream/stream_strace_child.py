@@ -130,8 +130,7 @@ def batch(directory, flags):
         return 0
 
     def run():
-        answer = calls.read_files(array, FILES, None, done, None,
-                                  ctypes.byref(attr))
+        answer = calls.read_files(array, FILES, None, done, None, ctypes.byref(attr))
         return [answer, right[0], errors, used.uring, used.plain]
     return run
 

@@ -89,8 +89,7 @@ def test_a_large_read_is_one_read_of_that_size(strace, tmp_path):
     assert done.first == digest(child.content(child.LARGE))
 
 
-def test_lines_take_a_read_for_each_64_kib_and_one_for_the_end(
-        strace, tmp_path):
+def test_lines_take_a_read_for_each_64_kib_and_one_for_the_end(strace, tmp_path):
     done = run(strace, tmp_path, "lines")
     assert names(done) == ["read"] * (child.LINES // (64 << 10) + 1)
     assert done.first == child.LINES // len(child.LINE) + 1
@@ -173,14 +172,12 @@ def test_a_batch_outlives_io_uring(strace, tmp_path):
     clean = run(strace, tmp_path, "batch", *slow)
     if clean.first[3] == 0:
         pytest.skip("no io_uring here")
-    of_ring = [call for call in clean.calls
-               if call.name.startswith("io_uring")]
+    of_ring = [call for call in clean.calls if call.name.startswith("io_uring")]
     assert of_ring
     chosen = of_ring[:5] + of_ring[len(of_ring) // 2:][:1] + of_ring[-2:]
     ways = ("EINTR", "EPERM", "ENOMEM")
     for i, call in enumerate(chosen):
-        done = disturbed(strace, tmp_path, "batch", call, ways[i % len(ways)],
-                         *slow)
+        done = disturbed(strace, tmp_path, "batch", call, ways[i % len(ways)], *slow)
         answer, right, errors, by_uring, plain = done.first
         assert (answer, right, errors) == (0, child.FILES, [])
         assert by_uring + plain == child.FILES

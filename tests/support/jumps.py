@@ -74,15 +74,13 @@ def disassemble(path):
     starts, found, lines = {}, [], {}
     for line in output("objdump", "-h", "-dlr", "--no-show-raw-insn",
                        path).splitlines():
-        if match := re.match(r" +\d+ (\S+)(?: +[0-9a-f]+){3} +([0-9a-f]+) ",
-                             line):
+        if match := re.match(r" +\d+ (\S+)(?: +[0-9a-f]+){3} +([0-9a-f]+) ", line):
             starts[match[1]] = int(match[2], 16)
         elif line.startswith("Disassembly of section "):
             start = starts[line[23:-1]]
         elif match := re.fullmatch(r"[0-9a-f]+ <(\S+)>:", line):
             function, where = match[1], None
-        elif match := re.match(r"(/.*):(\d+)(?: \(discriminator \d+\))?$",
-                               line):
+        elif match := re.match(r"(/.*):(\d+)(?: \(discriminator \d+\))?$", line):
             where = os.path.normpath(match[1]), int(match[2])
             own = lines.setdefault(function, (where[0], set()))
             own[1].update([where[1]] if own[0] == where[0] else [])

@@ -28,8 +28,7 @@ def answers(code, folder, name):
     """least(1) and least(5) of an object with this code."""
     path = pathlib.Path(folder, name)
     path.with_suffix(".o").write_bytes(code)
-    subprocess.run(["gcc", "-shared", "-o", path, path.with_suffix(".o")],
-                   check=True)
+    subprocess.run(["gcc", "-shared", "-o", path, path.with_suffix(".o")], check=True)
     least = ctypes.CDLL(str(path)).least
     return least(1), least(5)
 

@@ -113,8 +113,7 @@ class Tree:
             compiler, options = KINDS[kind]
             self.run(["meson", "setup", build, "-Dtests=true", *options],
                      {"CC": compiler})
-            known = json.loads(
-                (build / "meson-info/intro-tests.json").read_text())
+            known = json.loads((build / "meson-info/intro-tests.json").read_text())
             for each in known:
                 if "hone:variants" in each["suite"]:  # PART-NAME
                     each["name"] = each["name"].replace("-", "_", 1)
@@ -146,8 +145,7 @@ class Tree:
         for test in tests:
             build, target, *_ = self.find(test)
             if test.startswith("php:"):
-                self.run(["make", "-s", "-C", self.directory / "php",
-                          "hone.la"])
+                self.run(["make", "-s", "-C", self.directory / "php", "hone.la"])
                 shutil.copy2(self.directory / "php/.libs/hone.so",
                              self.directory / "php/modules/hone.so")
                 continue
@@ -155,8 +153,7 @@ class Tree:
 
     def fails(self, test, runs):
         """Whether one of these runs of a test fails."""
-        return any(not self.run_once(test, self.seconds[test])[0]
-                   for _ in range(runs))
+        return any(not self.run_once(test, self.seconds[test])[0] for _ in range(runs))
 
     def run_once(self, test, seconds):
         """(whether a test passes, what it prints)."""
@@ -246,8 +243,7 @@ def options():
     given = parser.parse_args()
     if given.seed is None:
         seed = os.environ.get("HONE_SEED")
-        given.seed = int(seed, 0) if seed else random.SystemRandom().randrange(
-            1 << 32)
+        given.seed = int(seed, 0) if seed else random.SystemRandom().randrange(1 << 32)
     return given
 
 
@@ -305,8 +301,7 @@ def judge_all(chosen, jobs):
         idle.put(tree)
 
     def judge(mutant):
-        reasons = [skipped[test] for test in mutant["tests"]
-                   if test in skipped]
+        reasons = [skipped[test] for test in mutant["tests"] if test in skipped]
         if reasons:
             return True, reasons[0]
         tree = idle.get()
@@ -322,11 +317,9 @@ def judge_all(chosen, jobs):
     failures = 0
     with ThreadPoolExecutor(jobs) as pool:
         results = pool.map(judge, chosen)
-        for number, (mutant, (good, reason)) in enumerate(
-                zip(chosen, results), 1):
+        for number, (mutant, (good, reason)) in enumerate(zip(chosen, results), 1):
             first, *rest = reason.splitlines()
-            skip = "# SKIP " if good and first.startswith(
-                ("missed", "skipped")) else ""
+            skip = "# SKIP " if good and first.startswith(("missed", "skipped")) else ""
             print(f"{'ok' if good else 'not ok'} {number} - {mutant['name']}"
                   f"{' ' if skip else ': '}{skip}{first}")
             for line in rest:
@@ -352,8 +345,7 @@ def main():
     if given.check:
         return 1 if check(chosen) else 0
     if given.sample is not None:
-        print(f"# HONE_SEED={given.seed}: "
-              f"{given.sample} of {len(chosen)} mutants")
+        print(f"# HONE_SEED={given.seed}: " f"{given.sample} of {len(chosen)} mutants")
         order = random.Random(given.seed)
         chosen = order.sample(chosen, min(given.sample, len(chosen)))
     if not chosen:

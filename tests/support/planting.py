@@ -90,8 +90,7 @@ def replace(text, row):
             raise Wrong(f"'{piece}' is {len(found)} times")
         where += found
     changed = text
-    for (start, end), put in sorted(zip(where, new, strict=True),
-                                    reverse=True):
+    for (start, end), put in sorted(zip(where, new, strict=True), reverse=True):
         changed = changed[:first + start] + put + changed[first + end:]
     if "".join(changed.split()) == "".join(text.split()):
         raise Wrong("it changes nothing")

@@ -34,8 +34,7 @@ def planted(old, new, more="", source=SOURCE):
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         (root / "a.c").write_text(source)
-        (root / "m.toml").write_text(
-            f"[part]\n'a.c' = [\n{ROW % (old, new, more)}]\n")
+        (root / "m.toml").write_text(f"[part]\n'a.c' = [\n{ROW % (old, new, more)}]\n")
         try:
             row, = planting.read(root / "m.toml", root)
             _, before, after = planting.plant(root, row)
@@ -94,8 +93,7 @@ class Planting(unittest.TestCase):
         self.assertTrue(planted("'n > 0'", "'' name").startswith("m.toml: "))
 
     def test_a_row_is_a_line(self):
-        self.assertIn("a row is a line",
-                      planted("'n > 0'", "''", "}, {name = 'b'"))
+        self.assertIn("a row is a line", planted("'n > 0'", "''", "}, {name = 'b'"))
 
 
 if __name__ == "__main__":

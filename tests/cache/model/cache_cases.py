@@ -54,14 +54,12 @@ PROMISES = {"unused": 1, "found_live": 2, "was_read": 4, "was_written": 8,
             "is_accounted": 128}
 
 ROWS = [line.split() for line in TABLE.strip().splitlines()]
-FENCES = {f"{name}_FENCE": 1
-          for name in ("PIN", "BEGIN", "WIDEN", "LOOK", "CLOSE")}
+FENCES = {f"{name}_FENCE": 1 for name in ("PIN", "BEGIN", "WIDEN", "LOOK", "CLOSE")}
 ORDERS = {**orders_of(ROWS), **FENCES}
 
 
 # pylint: disable-next=too-many-arguments
-def bounds(fetches=1, ops=1, requests=1, closes=0, sleeps=0, writers=1,
-           **more):
+def bounds(fetches=1, ops=1, requests=1, closes=0, sleeps=0, writers=1, **more):
     return {"READERS": 1, "WRITERS": writers, "REQUESTS": requests,
             "FETCHES": fetches, "LOOKS": 1, "BUCKETS": 1, "CHAIN": 0,
             "OPS": ops, "CLOSES": closes, "OWNER_CLOSES": 0, "SLEEPS": sleeps,
@@ -231,5 +229,4 @@ def orders(_directory):
 def shape(_directory):
     text = "".join(file + name + body for file in MODELLED
                    for name, body in bodies(file).items())
-    return compare_shape("php/cache/store", text, SHAPE, "cache.pml",
-                         "cache_cases.py")
+    return compare_shape("php/cache/store", text, SHAPE, "cache.pml", "cache_cases.py")

@@ -32,8 +32,7 @@ count  load   bottom  relaxed
 SHAPE = "59344e7282572726"
 
 # By the name of the assertion in deque.pml.
-PROMISES = {"once": 1, "was_pushed": 2, "was_written": 4, "was_empty": 8,
-            "is_kept": 16}
+PROMISES = {"once": 1, "was_pushed": 2, "was_written": 4, "was_empty": 8, "is_kept": 16}
 
 
 def bounds(slots, items, pushes, calls, steals, told=0, thieves=2):
@@ -127,8 +126,7 @@ def accesses(name, body):
 def orders(_directory):
     got = [access for name, body in functions(HEADER, HEAD).items()
            if name not in UNORDERED for access in accesses(name, body)]
-    want = [tuple(line[:5 if line[1].startswith("compare") else 4])
-            for line in ORDERS]
+    want = [tuple(line[:5 if line[1].startswith("compare") else 4]) for line in ORDERS]
     return compare_orders("deque.h", got, want)
 
 

@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-from modelled import (arguments, compare_orders, compare_shape,
-                      functions, orders_of)
+from modelled import (arguments, compare_orders, compare_shape, functions, orders_of)
 
 # The atomic accesses of exact.c, exact.h, get_put.c and mempool.h: function,
 # operation, location, order, that of a failed compare-and-swap, macro of
@@ -189,5 +188,4 @@ def orders(_directory):
 
 
 def shape(_directory):
-    return shape_of("src/mempool", MODELLED, SHAPE, "exact.pml",
-                    "exact_cases.py")
+    return shape_of("src/mempool", MODELLED, SHAPE, "exact.pml", "exact_cases.py")

@@ -141,8 +141,7 @@ class Fpm:
                              if self.log.exists() else 'php-fpm did not start')
 
     def page(self, pool, script='page.php', form=None, variables=None, **query):
-        path = (script if os.path.isabs(script)
-                else os.path.join(PAGES, script))
+        path = (script if os.path.isabs(script) else os.path.join(PAGES, script))
         text = urlencode(query)
         return ask(self.path(pool), {
             'SCRIPT_FILENAME': path, 'SCRIPT_NAME': '/' + os.path.basename(path),

@@ -20,8 +20,7 @@ LOADED = 'Module "apcu" is already loaded'
 
 def run(server, extensions, *arguments, program=None, options=(), **more):
     """PHP with these extensions, in this order."""
-    command = [program or f'php{server.version}', '-n', '-d',
-               'apc.enable_cli=1']
+    command = [program or f'php{server.version}', '-n', '-d', 'apc.enable_cli=1']
     for option in [f'extension={each}' for each in extensions] + [*options]:
         command += ['-d', option]
     return subprocess.run(
@@ -83,8 +82,7 @@ def test_the_answers_of_cgi_are_those_of_apcu(server, expected):
     check(answer_of(done), expected, 'cgi-fcgi')
 
 
-def test_the_answers_of_fpm_are_those_of_apcu_after_each_reload(
-        start_fpm, expected):
+def test_the_answers_of_fpm_are_those_of_apcu_after_each_reload(start_fpm, expected):
     master = start_fpm({'hone.cache_size': '16M'}, {'www': {
         'pm': 'static', 'pm.max_children': 2}})
     for reloads in range(3):
@@ -103,8 +101,7 @@ def test_the_answers_of_fpm_are_those_of_apcu_after_each_reload(
     assert 'exited on signal' not in master.log.read_text()
 
 
-def test_php_that_starts_twice_in_a_process_has_it_twice(
-        server, expected, tmp_path):
+def test_php_that_starts_twice_in_a_process_has_it_twice(server, expected, tmp_path):
     libraries = list(server.root.glob(f'usr/lib/libphp{server.version}.so'))
     if not libraries:
         pytest.skip(f'libphp{server.version}.so is not below {server.root}')

@@ -157,8 +157,6 @@ def test_signing_in_and_deleting(serve, chromium, tmp_path):
     chromium.until('document.querySelector("[role=status]")')
     assert 'was deleted' in chromium.value(
         'document.querySelector("[role=status]").textContent')
-    assert chromium.value(
-        f'document.querySelector("{first}").textContent') != name
+    assert chromium.value(f'document.querySelector("{first}").textContent') != name
     # 403 of the page that asks for the token.
-    assert [each for each in chromium.complaints()
-            if '403' not in str(each)] == []
+    assert [each for each in chromium.complaints() if '403' not in str(each)] == []

@@ -56,8 +56,7 @@ def sign_in(master):
 
 
 def csrf_of(answer):
-    return re.search(rb'name="csrf" value="([0-9a-f]{64})"',
-                     answer.body)[1].decode()
+    return re.search(rb'name="csrf" value="([0-9a-f]{64})"', answer.body)[1].decode()
 
 
 def has(master, key):
@@ -196,8 +195,7 @@ def test_hostile_keys_and_values_are_text(start_fpm, token):
         parts.feed(text)
         assert parts.seen <= parts_of_page, parts.seen - parts_of_page
         assert len(text) < 200_000
-        assert "default-src 'none'" in answer.headers[
-            'content-security-policy']
+        assert "default-src 'none'" in answer.headers['content-security-policy']
     shown = html.unescape(''.join(each.body.decode() for each in pages))
     for text in (*HOSTILE[:5], 'zero\\x00byte', 'line\\nbreak',
                  '\\xE2\\x80\\xAEgnp.exe', '\\x1B[31m', 'ü€𝄞'):
@@ -341,8 +339,7 @@ def test_the_page_needs_nothing_from_outside(start_fpm):
     text = page(start(start_fpm)).body.decode()
     assert not re.search(r'(src|href)="(?!\?)', text)
     # A name, not an address: that of SVG.
-    assert re.findall(r'https?://[^"\s]+', text) == [
-        'http://www.w3.org/2000/svg']
+    assert re.findall(r'https?://[^"\s]+', text) == ['http://www.w3.org/2000/svg']
     assert not re.search(r'url\(|@import', text)
 
 
@@ -385,19 +382,16 @@ def test_metrics_are_in_the_format_of_prometheus(start_fpm):
                        {'www': {'pm': 'static', 'pm.max_children': 1,
                                 'php_admin_value[hone.cache_pool]': 'a\\b'}})
     answer = master.page('www', METRICS)
-    assert answer.headers['content-type'] == (
-        'text/plain; version=0.0.4;charset=UTF-8')
+    assert answer.headers['content-type'] == ('text/plain; version=0.0.4;charset=UTF-8')
     assert answer.body.endswith(b'\n')
     seen = {}
     for line in answer.body.decode().splitlines():
         if line.startswith('# '):
-            found = re.fullmatch(
-                r'# (HELP|TYPE) (hone_cache_[a-z_]+) (.+)', line)
+            found = re.fullmatch(r'# (HELP|TYPE) (hone_cache_[a-z_]+) (.+)', line)
             assert found, line
             seen.setdefault(found[2], {})[found[1]] = found[3]
         else:
-            found = re.fullmatch(
-                r'(hone_cache_[a-z_]+)\{pool="a\\\\b"\} (\d+)', line)
+            found = re.fullmatch(r'(hone_cache_[a-z_]+)\{pool="a\\\\b"\} (\d+)', line)
             assert found, line
             assert 'value' not in seen[found[1]], line
             seen[found[1]]['value'] = int(found[2])

@@ -155,8 +155,7 @@ class Deploy:
         return result.stdout.encode()
 
     def query(self, more):
-        return {'folder': self.folder, 'code': '', 'read': 'auto', 'once': 0,
-                **more}
+        return {'folder': self.folder, 'code': '', 'read': 'auto', 'once': 0, **more}
 
     def differs(self, before, after, value, code=''):
         """The first difference after a deploy, or None."""

@@ -69,8 +69,7 @@ def test_nothing_is_held_if_memory_ends_in_a_fetch(start_fpm):
     master = two_workers(start_fpm)
     pids = check(master, None, None)
     assert master.page('www', script='ends.php', do='store_many').json() is True
-    text = master.page('www', script='ends.php',
-                       do='fetch_many').body.decode()
+    text = master.page('www', script='ends.php', do='fetch_many').body.decode()
     assert text.startswith('begins\n'), text
     assert MESSAGES['memory'] in text and 'no end' not in text, text
     check(master, KEYS, pids)

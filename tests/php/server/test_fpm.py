@@ -176,8 +176,7 @@ def test_a_reload_begins_with_an_empty_cache_and_loses_no_request(start_fpm):
     def load():
         while not stop.is_set():
             try:
-                answer = master.call('shop', do='work', seed=done[0], keys=20,
-                                     turns=50)
+                answer = master.call('shop', do='work', seed=done[0], keys=20, turns=50)
                 assert not answer['result']['wrong'], answer
                 done[0] += 1
             except Exception as error:  # pylint: disable=broad-except

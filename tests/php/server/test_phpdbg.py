@@ -38,5 +38,4 @@ def test_reads_take_the_fast_path(server, tmp_path):
                  'readfile'):
         assert rows[name] == usual[name] != '0', (name, rows)
     assert (rows['copy'], usual['copy']) == ('0', '1')
-    assert (rows['another file wrapper'],
-            usual['another file wrapper']) == ('1', '0')
+    assert (rows['another file wrapper'], usual['another file wrapper']) == ('1', '0')

@@ -10,8 +10,7 @@ import pytest
 PSR = pathlib.Path(__file__).resolve().parent / 'psr'
 
 # Tests that must run, and what they may skip.
-LEAST = {'Psr6Test': 70, 'Psr16Test': 150, 'ApcuAdapterTest': 70,
-         'ApcuPsr16Test': 150}
+LEAST = {'Psr6Test': 70, 'Psr16Test': 150, 'ApcuAdapterTest': 70, 'ApcuPsr16Test': 150}
 
 
 @pytest.mark.parametrize('name, read', [

@@ -18,8 +18,7 @@ def test_what_one_machine_changes_the_other_forgets(
          'extension  ': server.extension('redis')}, pools)
 
     def call(pool, what, **query):
-        answer = master.page(pool, 'chain.php', do=what, redis=str(redis),
-                             **query)
+        answer = master.page(pool, 'chain.php', do=what, redis=str(redis), **query)
         assert answer.status == 200, (answer.body, answer.errors)
         return answer.json()
 
@@ -27,13 +26,11 @@ def test_what_one_machine_changes_the_other_forgets(
         while call(pool, 'first')['result'] is not None:
             time.sleep(0.01)
 
-    assert call('one', 'get', value='first') == {
-        'result': 'first', 'computed': True}
+    assert call('one', 'get', value='first') == {'result': 'first', 'computed': True}
     assert call('one', 'first')['result'] == 'first'
     # The other machine gets it from Redis, and then has it.
     assert call('two', 'first')['result'] is None
-    assert call('two', 'get', value='other') == {
-        'result': 'first', 'computed': False}
+    assert call('two', 'get', value='other') == {'result': 'first', 'computed': False}
     assert call('two', 'first')['result'] == 'first'
 
     # Without a listener the other machine keeps it, even without Redis.

@@ -46,8 +46,7 @@ def complaints(master):
 
 
 @pytest.mark.parametrize('number', [signal.SIGQUIT, signal.SIGTERM])
-def test_what_a_server_had_at_its_end_the_next_one_has(start_fpm, tmp_path,
-                                                       number):
+def test_what_a_server_had_at_its_end_the_next_one_has(start_fpm, tmp_path, number):
     path = tmp_path / 'snapshot'
     master = start_fpm(settings(path), WWW)
     assert not complaints(master)  # a file that is missing is none
@@ -149,8 +148,7 @@ def test_a_daemon_writes_and_reads_its_file(server, tmp_path):
                     'pm.max_children = 2\n'
                     + ('user = root\ngroup = root\n'
                        if os.getuid() == 0 else ''))
-    command = [server.program(f'php-fpm{server.version}'), '-R', '-c', ini,
-               '-y', conf]
+    command = [server.program(f'php-fpm{server.version}'), '-R', '-c', ini, '-y', conf]
 
     begins = []
 

@@ -98,8 +98,7 @@ def test_objects_are_cloned_as_wordpress_does(machines, redis):
 
 # add, get, replace, get, get by force, add; in the next request: get;
 # set, get, delete, get; after another set: get.
-ALONE = [False, 'old', False, True, True, False, False,
-         True, True, False, 'new']
+ALONE = [False, 'old', False, True, True, False, False, True, True, False, 'new']
 
 
 def test_what_cannot_be_stored_is_kept_for_the_request(machines):
@@ -147,14 +146,11 @@ def test_redis_with_a_password(machines, redis):
         assert machines('one', 'set', value=auth, redis=redis, auth=auth)
         assert machines('two', 'force', redis=redis, auth=auth) == auth
     # With a wrong one, the first tier goes on alone.
-    assert machines('one', 'set', value='own', redis=redis, auth='"wrong"',
-                    quiet=False)
-    assert machines('one', 'get', redis=redis, auth='"wrong"',
-                    quiet=False) == 'own'
+    assert machines('one', 'set', value='own', redis=redis, auth='"wrong"', quiet=False)
+    assert machines('one', 'get', redis=redis, auth='"wrong"', quiet=False) == 'own'
 
 
-def test_what_one_machine_changes_the_other_forgets(
-        machines, redis, until_all_listen):
+def test_what_one_machine_changes_the_other_forgets(machines, redis, until_all_listen):
     def call(pool, what, **query):
         return machines(pool, what, redis=redis, **query)
 
@@ -175,8 +171,7 @@ def test_what_one_machine_changes_the_other_forgets(
     assert call('two', 'force') == 'newer'
 
     for pool in ('one', 'two'):
-        machines.in_background(
-            lambda pool=pool: call(pool, 'listen', seconds=600))
+        machines.in_background(lambda pool=pool: call(pool, 'listen', seconds=600))
     until_all_listen(2)
     # To listen begins with an empty first tier; Redis knows the listeners before.
     comes('two', 'first', 0)

@@ -89,8 +89,7 @@ def macros(table):
     """{macro of ring.pml: order}, also of failed exchanges."""
     found = {}
     for _, _, _, order, failed, macro in rows(table):
-        for name, value in ((macro, order),
-                            (macro.replace("SWAP", "FAIL"), failed)):
+        for name, value in ((macro, order), (macro.replace("SWAP", "FAIL"), failed)):
             if value != "-" and found.setdefault(name, value) != value:
                 raise ValueError(f"two orders for {name}")
     return {name: order.upper() for name, order in found.items()}

@@ -2,8 +2,7 @@
 """What check.py checks of a queue, whose threads wait."""
 import re
 
-from modelled import (arguments, compare_orders, compare_shape,
-                      functions, orders_of)
+from modelled import (arguments, compare_orders, compare_shape, functions, orders_of)
 from ring_cases import HEAD, ROOT
 
 # The atomic accesses of src/ring/queue.c: function, operation, location, order,
@@ -122,8 +121,7 @@ def accesses(name, body):
         orders_of = [each[len("__ATOMIC_"):].lower() for each in given
                      if each.startswith("__ATOMIC_")]
         location = re.findall(r"\b[a-z]\w*", given[0])[-1:]
-        yield (re.sub(r"^(hone_)?queue_", "", name), operation, *location,
-               *orders_of)
+        yield (re.sub(r"^(hone_)?queue_", "", name), operation, *location, *orders_of)
 
 
 def orders(_directory):
@@ -136,5 +134,4 @@ def orders(_directory):
 def shape(_directory):
     text = "".join(name + body for name, body in functions(SOURCE, HEAD).items()
                    if name not in NOT_MODELLED)
-    return compare_shape("src/ring/queue.c", text, SHAPE, "wait.pml",
-                         "wait_cases.py")
+    return compare_shape("src/ring/queue.c", text, SHAPE, "wait.pml", "wait_cases.py")

@@ -235,8 +235,7 @@ def searches_of(prefix, model, orders, cases):
 
 def searches():
     """(name, function, its arguments after the directory) of each search."""
-    orders = {line[-1]: line[3].upper() for line in deque_cases.ORDERS
-              if len(line) > 5}
+    orders = {line[-1]: line[3].upper() for line in deque_cases.ORDERS if len(line) > 5}
     yield from searches_of("", DEQUE, orders, deque_cases)
     yield from searches_of("exact: ", EXACT, exact_cases.ORDERS, exact_cases)
     yield from searches_of("spill: ", SPILL, spill_cases.ORDERS, spill_cases)
@@ -286,8 +285,7 @@ def code_tests(all_searches):
     yield "orders of queues are the model's", wait_cases.orders, ()
     yield "code of queues is what the model follows", wait_cases.shape, ()
     yield "orders in php/cache/store are the model's", cache_cases.orders, ()
-    yield ("code of php/cache/store is what the model follows",
-           cache_cases.shape, ())
+    yield ("code of php/cache/store is what the model follows", cache_cases.shape, ())
     yield ("the models are those of the last searches", is_recorded,
            ({name: inputs_of(function, arguments)
              for name, function, arguments in all_searches},))

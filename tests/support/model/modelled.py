@@ -7,8 +7,7 @@ import re
 def functions(path, head):
     """{name: body} of a file, without comments and white space. Where a
     function begins is told by `head`, of which the first group is its name."""
-    code = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"),
-                  flags=re.S)
+    code = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S)
     return {name: re.sub(r"\s+", "", body) for name, body in re.findall(
         rf"^{head}\(([^;{{]*\{{.*?)^\}}", code, re.M | re.S)}
 
@@ -42,10 +41,8 @@ def compare_orders(where, got, want):
     """The result of a test that accesses have the orders of the model."""
     if got == want:
         return None, f"{len(got)} accesses"
-    lines = [f"{where} has {' '.join(each)}" for each in got
-             if each not in want]
-    lines += [f"the model has {' '.join(each)}" for each in want
-              if each not in got]
+    lines = [f"{where} has {' '.join(each)}" for each in got if each not in want]
+    lines += [f"the model has {' '.join(each)}" for each in want if each not in got]
     return "\n".join(lines or ["they stand in another succession"]), ""
 
 
