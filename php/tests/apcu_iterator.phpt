@@ -54,7 +54,7 @@ fill();
 $iterator = new APCUIterator('/^key/');
 var_dump($iterator->valid());
 apcu_clear_cache();
-var_dump($iterator->current()['value'], is_string($iterator->key()));
+echo json_encode([$iterator->current()['value'], is_string($iterator->key())]), "\n";
 $iterator->next();
 var_dump($iterator->valid());
 
@@ -191,8 +191,7 @@ echo implode(' ', $keys), ' ', Kept::$iterator->getTotalCount(), "\n";
 the loop deletes all others: ["value"]
 the loop deletes every second one: 10 ["value"]
 valid() has the value: bool(true)
-string(5) "value"
-bool(true)
+["value",true]
 bool(false)
 next() passes over what is gone: bool(false)
 a value of null is a value: [{"value":null},{"value":null}]

@@ -8,30 +8,30 @@ hone.cache_cli=1
 <?php
 use Hone\Cache;
 
-var_dump(Cache::inc('n'), Cache::inc('n', 10), Cache::dec('n'), Cache::dec('new', 5), Cache::fetch('n'));
-var_dump(Cache::cas('n', 10, 20), Cache::cas('n', 10, 30), Cache::fetch('n'), Cache::cas('absent', 0, 1), Cache::exists('absent'));
+echo json_encode([Cache::inc('n'), Cache::inc('n', 10), Cache::dec('n'), Cache::dec('new', 5), Cache::fetch('n')]), "\n";
+echo json_encode([Cache::cas('n', 10, 20), Cache::cas('n', 10, 30), Cache::fetch('n'), Cache::cas('absent', 0, 1), Cache::exists('absent')]), "\n";
 foreach (['12', 1.0, null, true, []] as $i => $other) {
     Cache::store("other$i", $other);
-    var_dump(Cache::inc("other$i"), Cache::fetch("other$i") === $other, Cache::cas("other$i", 12, 1));
+    echo json_encode([Cache::inc("other$i"), Cache::fetch("other$i") === $other, Cache::cas("other$i", 12, 1)]), "\n";
 }
 Cache::store('max', PHP_INT_MAX);
-var_dump(Cache::inc('max') === PHP_INT_MIN, Cache::dec('max', PHP_INT_MIN) === 0);
+echo json_encode([Cache::inc('max') === PHP_INT_MIN, Cache::dec('max', PHP_INT_MIN) === 0]), "\n";
 $before = Cache::fetch('n');
 Cache::inc('n');
-var_dump($before, Cache::fetch('n'));
+echo json_encode([$before, Cache::fetch('n')]), "\n";
 var_dump(Cache::inc('ends', 1, 1));
 
 // Add and replace, their lifetimes, and invalid arguments.
-var_dump(Cache::replace('k', 1), Cache::add('k', 1), Cache::add('k', 2), Cache::fetch('k'));
-var_dump(Cache::replace('k', 3), Cache::fetch('k'));
+echo json_encode([Cache::replace('k', 1), Cache::add('k', 1), Cache::add('k', 2), Cache::fetch('k')]), "\n";
+echo json_encode([Cache::replace('k', 3), Cache::fetch('k')]), "\n";
 Cache::store('short', 'value', 1);
 Cache::store('long', 'value', 100);
 Cache::store('longest', 'value', PHP_INT_MAX);
-var_dump(Cache::fetch('long'), Cache::fetch('longest'));
+echo json_encode([Cache::fetch('long'), Cache::fetch('longest')]), "\n";
 usleep(2_100_000);
 var_dump(Cache::inc('ends', 1, 1));
-var_dump(Cache::fetch('short', 'ended'), Cache::exists('short'), Cache::fetch('long'), Cache::fetch('longest'));
-var_dump(Cache::replace('short', 1), Cache::add('short', 2), Cache::fetch('short'));
+echo json_encode([Cache::fetch('short', 'ended'), Cache::exists('short'), Cache::fetch('long'), Cache::fetch('longest')]), "\n";
+echo json_encode([Cache::replace('short', 1), Cache::add('short', 2), Cache::fetch('short')]), "\n";
 
 foreach ([
     fn() => Cache::store('k', 1, -1),
@@ -61,52 +61,22 @@ foreach ([
 }
 ?>
 --EXPECTF--
+[1,11,10,-5,10]
+[true,false,20,false,false]
+[false,true,false]
+[false,true,false]
+[false,true,false]
+[false,true,false]
+[false,true,false]
+[true,true]
+[20,21]
 int(1)
-int(11)
-int(10)
-int(-5)
-int(10)
-bool(true)
-bool(false)
-int(20)
-bool(false)
-bool(false)
-bool(false)
-bool(true)
-bool(false)
-bool(false)
-bool(true)
-bool(false)
-bool(false)
-bool(true)
-bool(false)
-bool(false)
-bool(true)
-bool(false)
-bool(false)
-bool(true)
-bool(false)
-bool(true)
-bool(true)
-int(20)
-int(21)
+[false,true,false,1]
+[true,3]
+["value","value"]
 int(1)
-bool(false)
-bool(true)
-bool(false)
-int(1)
-bool(true)
-int(3)
-string(5) "value"
-string(5) "value"
-int(1)
-string(5) "ended"
-bool(false)
-string(5) "value"
-string(5) "value"
-bool(false)
-bool(true)
-int(2)
+["ended",false,"value","value"]
+[false,true,2]
 ValueError: Hone\Cache::store(): Argument #3 ($ttl) must be greater than or equal to 0
 TypeError: Hone\Cache::store(): Argument #4 ($tags) must have only strings, int given
 ValueError: Hone\Cache::store(): Argument #4 ($tags) must have at most 255 elements

@@ -47,7 +47,7 @@ class Answers extends DateTimeImmutable
 function seen(DateTimeInterface $date): string
 {
     ob_start();
-    var_dump($date, $date->getTimezone());
+    echo json_encode([$date, $date->getTimezone()]), "\n";
     $seen = preg_replace('/#\d+/', '#', ob_get_clean());
     $seen .= $date->format('c u e T I U P N t B o ') . serialize($date) . $date->getOffset();
     foreach (['+1 month', '-1 day 03:00', '+7200 seconds', 'first monday of next month', '@5', '+1 weekday'] as $change) {
@@ -187,13 +187,11 @@ compare('a date that was a reference, at two places', $once);
 Cache::store('k', $objects);
 $copy = Cache::fetch('k');
 $copy[0]->modify('+1 day');
-var_dump($copy[1]->date === $copy[0], $copy[2][0][0] === $copy[0], Cache::fetch('k')[0] == $date);
+echo json_encode([$copy[1]->date === $copy[0], $copy[2][0][0] === $copy[0], Cache::fetch('k')[0] == $date]), "\n";
 
 // Dates that were not constructed, and dates in objects with methods.
 compare('no time', [(new ReflectionClass(DateTime::class))->newInstanceWithoutConstructor()]);
 compare('an iterator', [new ArrayObject([$date, $date]), $date, new ArrayIterator([$date])]);
 ?>
 --EXPECT--
-bool(true)
-bool(true)
-bool(true)
+[true,true,true]

@@ -38,7 +38,7 @@ Cache::store('string', 'text');
 var_dump(Cache::fetch_field('string', 0, 'default'));
 $list = Cache::fetch_field('plain', 'list');
 $list[] = 40;
-var_dump(count($list), count(Cache::fetch_field('plain', 'list')));
+echo json_encode([count($list), count(Cache::fetch_field('plain', 'list'))]), "\n";
 
 class Inner
 {
@@ -86,7 +86,7 @@ class Changes
 
 $part = str_repeat('x', 18);
 Cache::store('key', [$part => 5, 'changes' => new Changes]);
-var_dump(Cache::fetch_field('key', [&$part]), $part);
+echo json_encode([Cache::fetch_field('key', [&$part]), $part]), "\n";
 $part = str_repeat('x', 18);
 try {
     Cache::fetch_field('key', [$part, 1.5]);
@@ -112,8 +112,7 @@ auto plain
 bool(true)
 NULL
 string(7) "default"
-int(4)
-int(3)
+[4,3]
 auto
 ["object","in","open","x"] "of the inner one"
 ["object",5] "five"
@@ -129,6 +128,5 @@ auto
 ["object","in","absent"] "default"
 ["object","date","timezone"] "default"
 string(5) "Inner"
-int(5)
-int(7)
+[5,7]
 Hone\Cache::fetch_field(): Argument #2 ($path) must have only strings and ints

@@ -36,8 +36,8 @@ foreach ($pids as $pid) {
     pcntl_waitpid($pid, $status);
     var_dump(pcntl_wexitstatus($status));
 }
-var_dump(Cache::fetch('total'), Cache::fetch('wrong'), Cache::fetch_multi(['result0', 'result1', 'result2', 'result3']), Cache::fetch('child3')['j']);
-var_dump(Cache::info()['slots_used'], $fetched);
+echo json_encode([Cache::fetch('total'), Cache::fetch('wrong'), Cache::fetch_multi(['result0', 'result1', 'result2', 'result3']), Cache::fetch('child3')['j']]), "\n";
+echo json_encode([Cache::info()['slots_used'], $fetched]), "\n";
 
 // Values that were fetched before a fork stay valid in the child after the end of the parent.
 Cache::clear();
@@ -73,23 +73,7 @@ int(0)
 int(0)
 int(0)
 int(0)
-int(8000)
-NULL
-array(4) {
-  ["result0"]=>
-  bool(true)
-  ["result1"]=>
-  bool(true)
-  ["result2"]=>
-  bool(true)
-  ["result3"]=>
-  bool(true)
-}
-int(1999)
-int(1)
-array(1) {
-  ["of"]=>
-  string(6) "parent"
-}
+[8000,null,{"result0":true,"result1":true,"result2":true,"result3":true},1999]
+[1,{"of":"parent"}]
 kept works
 string(5) "child"

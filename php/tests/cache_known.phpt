@@ -19,14 +19,14 @@ var_dump(Cache::fetch('key') === Cache::fetch('key'));
 Cache::store('key', ['a' => 2]);
 echo json_encode([Cache::fetch('key'), Cache::fetch('key')]), "\n";
 Cache::delete('key');
-var_dump(Cache::fetch('key'), Cache::fetch('key'));
+echo json_encode([Cache::fetch('key'), Cache::fetch('key')]), "\n";
 
 // An object is a new one each time.
 Cache::store('box', new Box());
 $one = Cache::fetch('box');
 $one->number = 2;
 $two = Cache::fetch('box');
-var_dump($one === $two, $two->number);
+echo json_encode([$one === $two, $two->number]), "\n";
 
 // A counter changes in place.
 Cache::store('count', 5);
@@ -45,7 +45,7 @@ for ($i = 0; $i < 1000; $i++) {
 }
 echo $old, "\n";
 Cache::clear();
-var_dump(Cache::fetch('text'), Cache::fetch('count'));
+echo json_encode([Cache::fetch('text'), Cache::fetch('count')]), "\n";
 
 // Each fetch counts.
 Cache::store('hit', 1);
@@ -69,16 +69,13 @@ foreach (['auto', 'copy', 'block', 'shared'] as $mode) {
 --EXPECT--
 bool(true)
 [{"a":2},{"a":2}]
-NULL
-NULL
-bool(false)
-int(1)
+[null,null]
+[false,1]
 6
 7
 8
 old text
-NULL
-NULL
+[null,null]
 10 hits, 1 miss
 [[1,[2,3]],[1,[2,3]]]
 [[1,[2,3]],[1,[2,3]]]

@@ -17,14 +17,9 @@ usleep(3_100_000);
 for ($i = 0; $i < 300; $i++) {
     $value = Cache::fetch('key');
 }
-var_dump($value === [1], Cache::info()['block_bytes_used']);
-var_dump(Cache::fetch('array'), Cache::info()['block_bytes_used'] > 0);
+echo json_encode([$value === [1], Cache::info()['block_bytes_used']]), "\n";
+echo json_encode([Cache::fetch('array'), Cache::info()['block_bytes_used'] > 0]), "\n";
 ?>
 --EXPECT--
-bool(true)
-int(0)
-array(1) {
-  ["a"]=>
-  int(2)
-}
-bool(true)
+[true,0]
+[{"a":2},true]

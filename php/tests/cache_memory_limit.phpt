@@ -15,9 +15,9 @@ use Hone\Cache;
 
 register_shutdown_function(function () {
     ini_set('memory_limit', '64M');
-    var_dump(Cache::fetch('small'), Cache::store('after', 1), Cache::fetch('after'), count(Cache::fetch('large')));
+    echo json_encode([Cache::fetch('small'), Cache::store('after', 1), Cache::fetch('after'), count(Cache::fetch('large'))]), "\n";
     ini_set('hone.cache_read', 'auto');
-    var_dump(Cache::delete('large'), Cache::fetch('large'));
+    echo json_encode([Cache::delete('large'), Cache::fetch('large')]), "\n";
 });
 Cache::store('small', [1]);
 $value = [];
@@ -44,12 +44,5 @@ int(500000)
 int(1200000)
 
 Fatal error: Allowed memory size of %d bytes exhausted (tried to allocate %d bytes) in %s on line %d
-array(1) {
-  [0]=>
-  int(1)
-}
-bool(true)
-int(1)
-int(500000)
-bool(true)
-NULL
+[[1],true,1,500000]
+[true,null]

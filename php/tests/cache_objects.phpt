@@ -198,7 +198,7 @@ ini_set('hone.cache_read', 'auto');
 Cache::store('k', [$child, $child]);
 [$a, $b] = Cache::fetch('k');
 [$c] = Cache::fetch('k');
-var_dump($a === $b, $a === $c);
+echo json_encode([$a === $b, $a === $c]), "\n";
 $std = new stdClass();
 $std->list = ['in', 'it'];
 $std->text = 'text';
@@ -262,8 +262,7 @@ declared and dynamic: serialized
 one variable at two places: serialized
 an array that contains itself by way of an object: serialized
 Not shared:
-bool(true)
-bool(false)
+[true,false]
 O:8:"stdClass":2:{s:4:"list";a:2:{i:0;s:2:"in";i:1;s:2:"it";}s:4:"text";s:4:"text";}
 O:8:"stdClass":2:{s:4:"list";a:2:{i:0;s:2:"in";i:1;s:2:"it";}s:4:"text";s:4:"text";}
 O:8:"stdClass":2:{s:4:"list";a:2:{i:0;s:2:"in";i:1;s:2:"it";}s:4:"text";s:4:"text";}

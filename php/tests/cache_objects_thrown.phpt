@@ -50,7 +50,7 @@ class Sleeps
 // PHP ends a process that is 2 seconds over this time, also in a function in C.
 set_time_limit(10);
 foreach (['Data', 'Sleeps'] as $class) {
-    var_dump(Cache::store($class, new $class), serialize(Cache::fetch($class)->levels) === serialize(levels()));
+    echo json_encode([Cache::store($class, new $class), serialize(Cache::fetch($class)->levels) === serialize(levels())]), "\n";
 }
 
 // Nothing is stored if a destructor throws during the store.
@@ -105,10 +105,8 @@ var_dump(Cache::store('key', [new ArrayObject([1])]));
 var_dump(Cache::fetch('key')[0][0]);
 ?>
 --EXPECT--
-bool(true)
-bool(true)
-bool(true)
-bool(true)
+[true,true]
+[true,true]
 serialize: destructor
 store: destructor
 bool(false)

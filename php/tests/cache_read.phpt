@@ -22,11 +22,11 @@ $fetch = function () use ($value) {
 $grown = function (callable $call) { $before = memory_get_usage(); $keep = $call(); return memory_get_usage() - $before; };
 
 // Shared: no memory of the process. Block: one copy. Copy: one for each fetch.
-var_dump($fetch(), $grown(fn() => Cache::fetch('array')) < 500, Cache::info()['block_bytes_used']);
+echo json_encode([$fetch(), $grown(fn() => Cache::fetch('array')) < 500, Cache::info()['block_bytes_used']]), "\n";
 ini_set('hone.cache_read', 'block');
-var_dump($fetch(), $grown(fn() => Cache::fetch('array')) < 500, Cache::info()['block_bytes_used'] > 17000);
+echo json_encode([$fetch(), $grown(fn() => Cache::fetch('array')) < 500, Cache::info()['block_bytes_used'] > 17000]), "\n";
 ini_set('hone.cache_read', 'copy');
-var_dump($fetch(), $grown(fn() => Cache::fetch('array')) > 16000 || getenv('USE_ZEND_ALLOC') === '0');
+echo json_encode([$fetch(), $grown(fn() => Cache::fetch('array')) > 16000 || getenv('USE_ZEND_ALLOC') === '0']), "\n";
 
 // An overwritten key gets another block; the old values stay valid.
 ini_set('hone.cache_read', 'block');
@@ -35,12 +35,12 @@ for ($i = 0; $i < 5; $i++) {
     Cache::store('array', ['i' => $i]);
     $values[] = Cache::fetch('array');
 }
-var_dump($old === $value, array_column($values, 'i') === range(0, 4));
+echo json_encode([$old === $value, array_column($values, 'i') === range(0, 4)]), "\n";
 
 // Above the budget, fetches make ordinary copies.
 Cache::store('large', range(1, 100000));
 $large = Cache::fetch('large');
-var_dump(count($large), Cache::info()['block_bytes_used'] < 1 << 20);
+echo json_encode([count($large), Cache::info()['block_bytes_used'] < 1 << 20]), "\n";
 $large[] = 1;
 var_dump(count(Cache::fetch('large')));
 
@@ -55,38 +55,25 @@ for ($i = 0; $i < 20; $i++) {
     Cache::store('array', $value);
     $block = Cache::fetch('array');
 }
-var_dump(Cache::info()['block_bytes_used'] > $used, $block === $value, $shared === $value, $fetch());
+echo json_encode([Cache::info()['block_bytes_used'] > $used, $block === $value, $shared === $value, $fetch()]), "\n";
 Cache::clear();
 for ($i = 0; $i < 200; $i++) {
     Cache::store("fill$i", str_repeat(chr($i % 26 + 65), 500000));
 }
-var_dump($shared === $value, $block === $value);
-var_dump(@ini_set('hone.cache_read', 'none'), error_get_last()['message'], ini_get('hone.cache_read'));
+echo json_encode([$shared === $value, $block === $value]), "\n";
+echo json_encode([@ini_set('hone.cache_read', 'none'), error_get_last()['message'], ini_get('hone.cache_read')]), "\n";
 
 // Requests that switch by themselves do not count.
 var_dump(Cache::info()['closed_slots']);
 ?>
 --EXPECT--
-bool(true)
-bool(true)
-int(0)
-bool(true)
-bool(true)
-bool(true)
-bool(true)
-bool(true)
-bool(true)
-bool(true)
+[true,true,0]
+[true,true,true]
+[true,true]
+[true,true]
+[100000,true]
 int(100000)
-bool(true)
-int(100000)
-bool(true)
-bool(true)
-bool(true)
-bool(true)
-bool(true)
-bool(true)
-bool(false)
-string(82) "hone.cache_read: "none" is not auto, shared, block or copy; the setting stays auto"
-string(4) "auto"
+[true,true,true,true]
+[true,true]
+[false,"hone.cache_read: \"none\" is not auto, shared, block or copy; the setting stays auto","auto"]
 int(0)

@@ -12,20 +12,20 @@ use Hone\Cache;
 
 $calls = 0;
 $compute = function (string $key) use (&$calls) { return [$key, ++$calls]; };
-var_dump(Cache::remember('k', 100, $compute), Cache::remember('k', 100, $compute), Cache::fetch('k')[1]);
+echo json_encode([Cache::remember('k', 100, $compute), Cache::remember('k', 100, $compute), Cache::fetch('k')[1]]), "\n";
 try {
     Cache::remember('throws', 100, fn() => throw new Exception('no value'));
 } catch (Exception $error) {
     echo $error->getMessage(), "\n";
 }
-var_dump(Cache::exists('throws'), Cache::remember('throws', 100, fn() => 'now'));
-var_dump(Cache::remember('null', 100, fn() => null), Cache::exists('null'));
+echo json_encode([Cache::exists('throws'), Cache::remember('throws', 100, fn() => 'now')]), "\n";
+echo json_encode([Cache::remember('null', 100, fn() => null), Cache::exists('null')]), "\n";
 // The callback uses the cache, also this key.
 var_dump(Cache::remember('outer', 100, fn() => Cache::remember('inner', 100, fn() => 'inner') . Cache::remember('outer', 100, fn() => ' twice')));
 var_dump(Cache::fetch('outer'));
-var_dump(Cache::remember('tagged', 100, fn() => 1, tags: ['tag']), Cache::invalidate_tag('tag'), Cache::exists('tagged'));
+echo json_encode([Cache::remember('tagged', 100, fn() => 1, tags: ['tag']), Cache::invalidate_tag('tag'), Cache::exists('tagged')]), "\n";
 // A value that cannot be stored is returned.
-var_dump(is_resource(@Cache::remember('resource', 1, fn() => fopen('php://memory', 'r'))), Cache::exists('resource'));
+echo json_encode([is_resource(@Cache::remember('resource', 1, fn() => fopen('php://memory', 'r'))), Cache::exists('resource')]), "\n";
 
 function together(int $n, callable $body): array {
     $pids = [];
@@ -81,31 +81,14 @@ together(1, function () {
 var_dump(Cache::remember('fatal', 100, fn() => 'alive', 0, HOUR));
 ?>
 --EXPECT--
-array(2) {
-  [0]=>
-  string(1) "k"
-  [1]=>
-  int(1)
-}
-array(2) {
-  [0]=>
-  string(1) "k"
-  [1]=>
-  int(1)
-}
-int(1)
+[["k",1],["k",1],1]
 no value
-bool(false)
-string(3) "now"
-NULL
-bool(true)
+[false,"now"]
+[null,true]
 string(11) "inner twice"
 string(11) "inner twice"
-int(1)
-bool(true)
-bool(false)
-bool(true)
-bool(false)
+[1,true,false]
+[true,false]
 1 1 1 1 1 1 1 1
 int(1)
 NULL

@@ -18,7 +18,7 @@ foreach (['a', 'b', 'c'] as $key) {
 }
 foreach (['b', 'a', 'c'] as $key) {
     $fibers[$key]->resume();
-    var_dump($fibers[$key]->getReturn(), Cache::fetch($key));
+    echo json_encode([$fibers[$key]->getReturn(), Cache::fetch($key)]), "\n";
 }
 // This fiber never ends.
 $left = new Fiber(fn() => Cache::remember('d', 60, function () {
@@ -27,14 +27,10 @@ $left = new Fiber(fn() => Cache::remember('d', 60, function () {
 }));
 $left->start();
 unset($left);
-var_dump(Cache::fetch('d'), Cache::remember('d', 60, fn() => 'another'));
+echo json_encode([Cache::fetch('d'), Cache::remember('d', 60, fn() => 'another')]), "\n";
 ?>
 --EXPECT--
-string(10) "value of b"
-string(10) "value of b"
-string(10) "value of a"
-string(10) "value of a"
-string(10) "value of c"
-string(10) "value of c"
-NULL
-string(7) "another"
+["value of b","value of b"]
+["value of a","value of a"]
+["value of c","value of c"]
+[null,"another"]

@@ -16,14 +16,14 @@ Cache::store_multi(['e' => 5, 'f' => 6], 0, ['red']);
 Cache::add('g', 7, 0, array_map(strval(...), range(1, 255)));
 var_dump(array_keys(Cache::fetch_multi(['a', 'b', 'c', 'd', 'e', 'f', 'g'])));
 $kept = Cache::fetch('b');
-var_dump(Cache::invalidate_tag('red'), array_keys(Cache::fetch_multi(['a', 'b', 'c', 'd', 'e', 'f', 'g'])), $kept);
-var_dump(Cache::exists('a'), Cache::add('a', 'new', 0, ['red']), Cache::fetch('a'));
-var_dump(Cache::invalidate_tag('round'), Cache::fetch('a'), Cache::fetch('c'));
-var_dump(Cache::invalidate_tag('255'), Cache::exists('g'), Cache::invalidate_tag('never used'), Cache::fetch('d'));
+echo json_encode([Cache::invalidate_tag('red'), array_keys(Cache::fetch_multi(['a', 'b', 'c', 'd', 'e', 'f', 'g'])), $kept]), "\n";
+echo json_encode([Cache::exists('a'), Cache::add('a', 'new', 0, ['red']), Cache::fetch('a')]), "\n";
+echo json_encode([Cache::invalidate_tag('round'), Cache::fetch('a'), Cache::fetch('c')]), "\n";
+echo json_encode([Cache::invalidate_tag('255'), Cache::exists('g'), Cache::invalidate_tag('never used'), Cache::fetch('d')]), "\n";
 
 // The longest tag, and a tag that is one byte longer.
 $tag = str_repeat('t', 65535);
-var_dump(Cache::store('h', 8, 0, [$tag]), Cache::fetch('h'), Cache::invalidate_tag($tag), Cache::fetch('h'));
+echo json_encode([Cache::store('h', 8, 0, [$tag]), Cache::fetch('h'), Cache::invalidate_tag($tag), Cache::fetch('h')]), "\n";
 $wrong = function (bool $result) {
     var_dump($result, error_get_last()['message'] ?? null);
     error_clear_last();
@@ -32,7 +32,7 @@ $wrong(@Cache::store('h', 9, 0, ['red', "{$tag}t"]));
 $wrong(@Cache::store_multi(['h' => 9], 0, ["{$tag}t"]));
 $wrong(@Cache::store("{$tag}t", 9, 0, ["{$tag}t"]));
 $wrong(@Cache::invalidate_tag("{$tag}t"));
-var_dump(Cache::exists('h'), Cache::fetch('a'));
+echo json_encode([Cache::exists('h'), Cache::fetch('a')]), "\n";
 
 // A value that is too large makes no tags.
 $before = Cache::info()['entries'];
@@ -61,7 +61,7 @@ class Changes
 $tag = str_repeat('t', 20);
 var_dump(Cache::store('int', new Changes('tag', 0x4141414141), 0, [&$tag]), Cache::exists('int'));
 $tag = str_repeat('t', 20);
-var_dump(Cache::store('string', new Changes('tag', str_repeat('u', 20)), 0, [&$tag]), Cache::invalidate_tag($tag), Cache::exists('string'));
+echo json_encode([Cache::store('string', new Changes('tag', str_repeat('u', 20)), 0, [&$tag]), Cache::invalidate_tag($tag), Cache::exists('string')]), "\n";
 $tag = str_repeat('t', 20);
 var_dump(Cache::store_multi(['first' => new Changes('tag', null), 'second' => 2], 0, [&$tag]), Cache::exists('second'));
 $tag = str_repeat('t', 20);
@@ -70,7 +70,7 @@ var_dump(Cache::remember('remember', 0, function () {
     return 'computed';
 }, tags: [&$tag]), Cache::exists('remember'));
 $value = [new Changes('value', null), str_repeat('v', 20), new Changes('other', 1)];
-var_dump(Cache::store_multi(['value' => &$value]), $value, Cache::fetch('value')[1]);
+echo json_encode([Cache::store_multi(['value' => &$value]), $value, Cache::fetch('value')[1]]), "\n";
 ?>
 --EXPECTF--
 array(7) {
@@ -89,33 +89,11 @@ array(7) {
   [6]=>
   string(1) "g"
 }
-bool(true)
-array(3) {
-  [0]=>
-  string(1) "c"
-  [1]=>
-  string(1) "d"
-  [2]=>
-  string(1) "g"
-}
-array(1) {
-  [0]=>
-  int(2)
-}
-bool(false)
-bool(true)
-string(3) "new"
-bool(true)
-string(3) "new"
-NULL
-bool(true)
-bool(false)
-bool(true)
-int(4)
-bool(true)
-int(8)
-bool(true)
-NULL
+[true,["c","d","g"],[2]]
+[false,true,"new"]
+[true,"new",null]
+[true,false,true,4]
+[true,8,true,null]
 bool(false)
 string(129) "Hone\Cache::store(): A tag of the shared cache is limited to 65535 bytes: 'tttttttttttttttttttttttttttttttttttttttt...' has 65536"
 bool(false)
@@ -124,8 +102,7 @@ bool(false)
 string(129) "Hone\Cache::store(): A key of the shared cache is limited to 65535 bytes: 'tttttttttttttttttttttttttttttttttttttttt...' has 65536"
 bool(false)
 string(138) "Hone\Cache::invalidate_tag(): A tag of the shared cache is limited to 65535 bytes: 'tttttttttttttttttttttttttttttttttttttttt...' has 65536"
-bool(false)
-string(3) "new"
+[false,"new"]
 bool(false)
 string(%d) "Hone\Cache::store(): 'large' needs %f MiB; a value of this cache may have %f MiB: raise hone.cache_size, now %s, to %s"
 int(0)
@@ -133,9 +110,7 @@ int(0)
 Warning: Hone\Cache::store(): The value of 'int' cannot be stored: a tag is no longer a string in %s on line %d
 bool(false)
 bool(false)
-bool(true)
-bool(true)
-bool(false)
+[true,true,false]
 
 Warning: Hone\Cache::store_multi(): The value of 'first' cannot be stored: a tag is no longer a string in %s on line %d
 
@@ -146,6 +121,4 @@ bool(false)
 Warning: Hone\Cache::remember(): The value of 'remember' cannot be stored: a tag is no longer a string in %s on line %d
 string(8) "computed"
 bool(false)
-bool(true)
-NULL
-string(20) "vvvvvvvvvvvvvvvvvvvv"
+[true,null,"vvvvvvvvvvvvvvvvvvvv"]

@@ -49,7 +49,7 @@ Cache::store('k', Suit::Hearts);
 var_dump(Cache::fetch('k') === Suit::Hearts);
 Cache::store('k', [$same, [$same]]);
 $fetched = Cache::fetch('k');
-var_dump($fetched[0] === $fetched[1][0], $fetched[0] === $same);
+echo json_encode([$fetched[0] === $fetched[1][0], $fetched[0] === $same]), "\n";
 
 // References become values.
 $shared = 'value';
@@ -57,7 +57,7 @@ $references = ['a' => &$shared, 'b' => &$shared, 'c' => [&$shared]];
 Cache::store('k', $references);
 $fetched = Cache::fetch('k');
 $fetched['a'] = 'other';
-var_dump($fetched['b'], $fetched['c'][0]);
+echo json_encode([$fetched['b'], $fetched['c'][0]]), "\n";
 
 // An array that was fetched is stored again.
 Cache::store('again', Cache::fetch('k'));
@@ -111,10 +111,8 @@ var_dump(Cache::fetch('again')['a']);
 ?>
 --EXPECTF--
 bool(true)
-bool(true)
-bool(false)
-string(5) "value"
-string(5) "value"
+[true,false]
+["value","value"]
 bool(true)
 array(1) {
   [0]=>

@@ -52,7 +52,7 @@ for ($i = 0; $i < 4; $i++) {
     fclose($stream);
     $used[] = memory_get_usage();
 }
-var_dump($long, $used[3] - $used[1]);
+echo json_encode([$long, $used[3] - $used[1]]), "\n";
 ?>
 --CLEAN--
 <?php
@@ -62,5 +62,4 @@ var_dump($long, $used[3] - $used[1]);
 0 0 0 
 1 1 1 
 int(0)
-bool(true)
-int(0)
+[true,0]

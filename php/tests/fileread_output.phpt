@@ -123,7 +123,7 @@ foreach ([5, 5000] as $size) {
     }, 1);
     $done = fpassthru($file);
     ob_end_clean();
-    var_dump($done, is_resource($file));
+    echo json_encode([$done, is_resource($file)]), "\n";
 }
 ?>
 --CLEAN--
@@ -132,7 +132,5 @@ foreach ([5, 5000] as $size) {
 ?>
 --EXPECT--
 bool(true)
-int(5)
-bool(false)
-int(5000)
-bool(false)
+[5,false]
+[5000,false]
