@@ -382,3 +382,188 @@ TEST(groups_of_a_few_arrive_once_and_in_order)
 	assert_int_equal(hone_ring_count(ring), 0);
 	hone_ring_destroy(ring);
 }
+
+/*
+ * Calls that stop where they read the caller's elements, or write them: these
+ * lie in a page that is closed. What other threads do meanwhile has one order,
+ * by relaxed turns, which pass on nothing that was written. So a sanitizer sees
+ * what the ring passes on, each time.
+ */
+static struct stage {
+	struct hone_ring *ring;
+	struct payload payloads[8]; /* the elements */
+	void **page;
+	size_t size;
+	unsigned resume; /* the turn that opens the page */
+	_Atomic unsigned turn;
+	_Atomic unsigned errors;
+} stage;
+
+static void
+await_turn(unsigned turn)
+{
+	while (atomic_load_explicit(&stage.turn, memory_order_relaxed) != turn)
+		sched_yield();
+}
+
+static void
+end_turn(void)
+{
+	atomic_fetch_add_explicit(&stage.turn, 1, memory_order_relaxed);
+}
+
+static void
+open_page(int number)
+{
+	(void)number;
+	end_turn();
+	await_turn(stage.resume);
+	if (mprotect(stage.page, stage.size, PROT_READ | PROT_WRITE) != 0)
+		abort();
+}
+
+static void
+close_page(void)
+{
+	EXPECT(mprotect(stage.page, stage.size, PROT_NONE) == 0, &stage);
+}
+
+/* Adds two payloads from `first` on. */
+static int
+add_two(void **elements, unsigned first)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		stage.payloads[first + i].serial = first + i;
+		elements[i] = &stage.payloads[first + i];
+	}
+	if (elements == stage.page)
+		close_page();
+	return hone_ring_enqueue_bulk(stage.ring, elements, 2);
+}
+
+/* Takes n payloads into these elements; the first is that of this number. */
+static void
+take_payloads(void **elements, size_t n, unsigned first)
+{
+	if (elements == stage.page)
+		close_page();
+	EXPECT(hone_ring_dequeue_bulk(stage.ring, elements, n) == 0, &stage);
+	for (unsigned i = 0; i < n; i++) {
+		struct payload *p = elements[i];
+		EXPECT(p == &stage.payloads[first + i], &stage);
+		EXPECT(p && p->serial == first + i, &stage);
+	}
+}
+
+static void *
+produce_in_turn(void *arg)
+{
+	static const unsigned turns[] = {0, 1, 4, 5};
+	unsigned number = (unsigned)(uintptr_t)arg;
+	void *elements[2];
+
+	await_turn(turns[number]);
+	EXPECT(add_two(number ? elements : stage.page, 2 * number) == 0,
+		&stage);
+	end_turn();
+	return NULL;
+}
+
+static void *
+consume_in_turn(void *arg)
+{
+	void *elements[8] = {arg};
+
+	await_turn(2);
+	EXPECT(hone_ring_dequeue(stage.ring, elements) == -EAGAIN, &stage);
+	end_turn();
+	await_turn(6);
+	take_payloads(elements, 8, 0);
+	return NULL;
+}
+
+static void *
+consume_first(void *arg)
+{
+	(void)arg;
+	await_turn(1);
+	take_payloads(stage.page, 2, 2);
+	end_turn();
+	return NULL;
+}
+
+static void *
+consume_second(void *arg)
+{
+	void *elements[2] = {arg};
+
+	await_turn(3);
+	take_payloads(elements, 2, 0);
+	end_turn();
+	await_turn(6);
+	take_payloads(elements, 2, 4);
+	return NULL;
+}
+
+static void *
+produce_for_two(void *arg)
+{
+	void *elements[2] = {arg};
+
+	EXPECT(add_two(elements, 0) == 0 && add_two(elements, 2) == 0, &stage);
+	end_turn();
+	await_turn(2);
+	EXPECT(add_two(elements, 4) == -ENOBUFS, &stage);
+	end_turn();
+	await_turn(4);
+	EXPECT(add_two(elements, 4) == 0, &stage);
+	end_turn();
+	return NULL;
+}
+
+/* Run these threads; the arguments are their numbers. */
+static void
+play(unsigned flags, size_t capacity, unsigned resume,
+	void *(*const run[])(void *), size_t n)
+{
+	struct sigaction usual, action = {.sa_handler = open_page};
+	pthread_t threads[5];
+
+	stage = (struct stage){
+		.resume = resume, .size = (size_t)sysconf(_SC_PAGESIZE)};
+	stage.page = mmap(NULL, stage.size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(stage.page != MAP_FAILED);
+	assert_int_equal(hone_ring_create(&stage.ring, capacity, flags), 0);
+	assert_int_equal(sigaction(SIGSEGV, &action, &usual), 0);
+	for (uintptr_t i = 0; i < n; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, run[i], (void *)i),
+			0);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(sigaction(SIGSEGV, &usual, NULL), 0);
+	if (stage.errors)
+		fail_msg("%u errors: flags %u", stage.errors, flags);
+	assert_int_equal(hone_ring_count(stage.ring), 0);
+	hone_ring_destroy(stage.ring);
+	munmap(stage.page, stage.size);
+}
+
+TEST(elements_of_a_stopped_producer_are_late)
+{
+	static void *(*const run[])(void *) = {produce_in_turn, produce_in_turn,
+		produce_in_turn, produce_in_turn, consume_in_turn};
+
+	play(HONE_RING_MPMC, 8, 3, run, 5);
+	play(HONE_RING_SINGLE_CONSUMER, 8, 3, run, 5);
+}
+
+TEST(a_stopped_consumer_owns_nothing)
+{
+	static void *(*const run[])(void *) = {
+		produce_for_two, consume_first, consume_second};
+
+	play(HONE_RING_MPMC, 4, 5, run, 3);
+	play(HONE_RING_SINGLE_PRODUCER, 4, 5, run, 3);
+}
