@@ -135,8 +135,7 @@ def turns(*answers):
     """The first answer to the first request, and so on; the last to those
     after them. None is the right answer."""
     return lambda handler, request: (
-        answers[min(request.number, len(answers) - 1)] or good())(
-            handler, request)
+        answers[min(request.number, len(answers) - 1)] or good())(handler, request)
 
 
 def places(answers):

@@ -297,8 +297,7 @@ def test_maps_of_every_length(hone, work, version):
         if version == "old":
             rest = (pieces + end)[4:]
             archive = gnu_sparse(b"disk.raw", (pieces + end)[:4], stored, size,
-                                 [rest[n:n + 21]
-                                  for n in range(0, len(rest), 21)])
+                                 [rest[n:n + 21] for n in range(0, len(rest), 21)])
         else:
             archive = sparse(version, b"disk.raw", pieces + end, stored, size)
         source = write(work, "a.tar", archive + END)
@@ -499,8 +498,7 @@ def test_a_disk_of_an_ova_that_is_no_raw_image(hone, folder, qemu_img, work,
                 tests["manifest"]["text"])
         for target in ("x.raw", "x.qcow2"):
             for way in (lambda *words: hone.run("convert", archive, *words),
-                        lambda *words: piped(hone, archive, "convert", "-",
-                                             *words)):
+                        lambda *words: piped(hone, archive, "convert", "-", *words)):
                 done = way(out / target)
                 assert done.returncode == code, done
                 if code == 0:

@@ -287,8 +287,7 @@ def ova(small):
     image.grains = {number: part.ljust(grain, b"\0")
                     for number, part in parts(data, grain).items()}
     members = [(b"vm.ovf", b"<Envelope/>\n"), (b"disk.vmdk", image.build())]
-    lines = [b"SHA256(%s)= %s\n" % (
-        name, hashlib.sha256(content).hexdigest().encode())
+    lines = [b"SHA256(%s)= %s\n" % (name, hashlib.sha256(content).hexdigest().encode())
              for name, content in members]
     members.insert(1, (b"vm.mf", b"".join(lines)))
     source = small.with_suffix(".ova")

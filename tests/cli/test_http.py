@@ -290,8 +290,7 @@ def test_no_short_request_follows_a_long_one(hone, web, work, out):
         assert (out / "copy").read_bytes() == raw.read_bytes()
         # Tables are behind the data.
         assert sorted(r.range[0] for r in server.requests
-                      if r.range[0] < 28 * MI) == list(
-                          range(0, 28 * MI, 4 * MI))
+                      if r.range[0] < 28 * MI) == list(range(0, 28 * MI, 4 * MI))
 
 
 def test_info_reads_less_than_a_megabyte(hone, web, work):
@@ -471,8 +470,7 @@ def test_memory_bounds_what_is_kept_of_a_server(hone):
     """Of 40 MiB that nobody releases. 64M are 12 MiB for a server."""
     with Server(images.noise(40 * MI)) as server, Server(bytes(512)) as least:
         some, few, all_of_it = (
-            hone.peak("digest", "-m", "2", "-f", "raw", *words, url,
-                      env=CLEAN)[1]
+            hone.peak("digest", "-m", "2", "-f", "raw", *words, url, env=CLEAN)[1]
             for words, url in (([], least.url()),
                                (["--memory", "64M"], server.url()),
                                ([], server.url())))
@@ -524,8 +522,7 @@ def test_a_connection_that_is_closed_is_no_end(web, out, work, length):
 
 CUTS = {
     "both": [("Content-Length", 512), ("Transfer-Encoding", "chunked")],
-    "the other order": [
-        ("Transfer-Encoding", "chunked"), ("Content-Length", 512)],
+    "the other order": [("Transfer-Encoding", "chunked"), ("Content-Length", 512)],
     "folded": [("Transfer-Encoding", "chunked"),
                ("X-Foo", "a\r\n Content-Length: 512")],
     "folded by a tab": [("Transfer-Encoding", "chunked"),
@@ -845,12 +842,10 @@ TEXT = "is a text that begins with '{}', not an image; add -f raw"
 TEXTS = {
     "login": (b"<!DOCTYPE html><title>Log in</title>" + b" " * 988,
               TEXT.format("<!DOCTYPE html><title>Lo")),
-    "late": (b"\xef\xbb\xbf\r\n\t <HTML>" + b"\0" * 4085,
-             TEXT.format("<HTML>")),
+    "late": (b"\xef\xbb\xbf\r\n\t <HTML>" + b"\0" * 4085, TEXT.format("<HTML>")),
     "bucket": (b'<?xml version="1.0"?><Error/>',
                TEXT.format('<?xml version="1.0"?><Er')),
-    "error": (b'{"error": "not found"}' * 512,
-              TEXT.format('{"error": "not found"}{"')),
+    "error": (b'{"error": "not found"}' * 512, TEXT.format('{"error": "not found"}{"')),
     "short": (b"404\n", TEXT.format("404\\x0a")),
     "empty": (b"", "its 0 bytes are not|is empty; add -f raw"),
     "part": (bytes(4095), "has no header of an image, and its 4095 bytes are "

@@ -169,8 +169,7 @@ def test_sizes_and_dates_of_an_image_are_for_people(hone, work):
     ("https:/u:hidden@h/x", "https:/h/x"),
     ('https://u:a"hidden@h/x', "https://h/x"),
     ("ftp://hidden@h/x", "ftp://"),
-    ('json:{"file.url": "http://u:hidden@h/x?hidden", "a": 1}',
-     "json:"),
+    ('json:{"file.url": "http://u:hidden@h/x?hidden", "a": 1}', "json:"),
     (r'json:{"file.url":"https:\/\/u:hidden@h\/x"}', "json:"),
     ("./a@b://c", "./a@b://")])
 def test_a_backing_file_shows_no_secret(hone, work, out, qemu_img, name, shown):

@@ -253,8 +253,7 @@ def test_no_call_resolves_the_whole_path(hone, strace, small, work):
     folder.mkdir()
     (folder / "d").write_bytes(bytes(SIZE))
     hone.ok("convert", "-q", "-n", "-O", "raw", small, folder / "d",
-            before=[*strace, "-qq", "-o", str(work / "log"), "-e",
-                    "trace=%file"])
+            before=[*strace, "-qq", "-o", str(work / "log"), "-e", "trace=%file"])
     calls = [line for line in (work / "log").read_text().splitlines()
              if "execve" not in line]
     assert any('"d", O_RDWR' in line and "O_NOFOLLOW" in line for line in calls)

@@ -74,8 +74,7 @@ def test_a_compressed_extent_is_one_however_long(hone, work):
     (work / "disk").write_bytes(part * 64)
     hone.ok("convert", "-c", work / "disk", work / "disk.qcow2")
     assert hone.json("map", "--json", "-S", "64k", work / "disk.qcow2") == [
-        {"offset": 0, "length": 4 << 20, "kind": "data",
-         "compressed": True}]
+        {"offset": 0, "length": 4 << 20, "kind": "data", "compressed": True}]
 
 
 def test_extents_for_people_differ_in_kind(hone, work):

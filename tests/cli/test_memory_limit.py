@@ -292,8 +292,7 @@ def test_a_device_as_destination(limited, disk, out):
 @pytest.mark.parametrize("suffix, options", [
     ("vhd", ()), ("vmdk", ()), ("tar.gz", ("-O", "gce")), ("raw.zst", ()), ("qcow2", ()), ("qcow2", ("-c",)),
     ("qcow2", ("-c", "-o", "compression_type=zstd")),
-    ("qcow2", ("-c", "-o", "compression_type=zstd,cluster_size=2M",
-               "--level", "19"))],
+    ("qcow2", ("-c", "-o", "compression_type=zstd,cluster_size=2M", "--level", "19"))],
     ids=["vhd", "vmdk", "gce", "packed", "plain", "zlib", "zstd", "level 19"])
 def test_another_format_as_destination(limited, hone, disk, tmp_path, suffix, options):
     path = tmp_path / f"out.{suffix}"

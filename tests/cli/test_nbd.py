@@ -296,8 +296,7 @@ def test_what_an_export_had_never_shows(hone, source, work, more, threads):
     ("--filter=blocksize-policy", "blocksize-minimum=64K",
      "blocksize-preferred=64K", "blocksize-maximum=128K",
      "blocksize-error-policy=error"),
-    ("--filter=error", "error-zero=EINVAL",
-     "error-zero-rate=100%")])
+    ("--filter=error", "error-zero=EINVAL", "error-zero-rate=100%")])
 @pytest.mark.parametrize("fmt", ["raw", "qcow2"])
 def test_any_server_takes_an_image(hone, work, words, fmt):
     """Zeros are written where it cannot zero; blocks are whole where it wants
@@ -453,8 +452,7 @@ def test_errors_of_the_server_are_reported(hone, source, work):
                 "error-pread-rate=100%") as url:
         assert re.search(r"cannot be read at offset \d+: the server reports: "
                          r"Input/output error",
-                         refused(hone, "convert", "-f", "raw", url,
-                                 work / "out"))
+                         refused(hone, "convert", "-f", "raw", url, work / "out"))
     assert not (work / "out").exists()
     for what, verb in ("pwrite", "written"), ("zero", "zeroed"):
         with nbdkit(work, "--filter=error", "memory", "8M",
@@ -792,8 +790,7 @@ def test_parts_of_an_answer_are_counted(hone, work, size):
 def test_block_status_of_single_bytes_is_counted(hone, work):
     """A TiB would have as many answers as bytes, each of them in time."""
     with serve(work, bytearray(4 * KI), size=1 << 40,
-               read=lambda c, k, o, n: c.answer(
-                   k, data=bytes(n), offset=o) or True,
+               read=lambda c, k, o, n: c.answer(k, data=bytes(n), offset=o) or True,
                extents=lambda o, n: [(1, 3 * (o % 2))]) as server:
         line = refused(hone, "digest", "-f", "raw", server.url)
         assert len(server.requests) < 3000
@@ -897,8 +894,7 @@ LIES = {
         k, 2, o.to_bytes(8, "big") + b"\xff\xff\xff\xff"),
     "status": lambda c, k, o, n: c.chunk(k, 5, bytes(12)),
     "huge": lambda c, k, o, n: c.send(
-        nbd_server.struct.pack(">IHHQI", nbd_server.STRUCTURED, 1, 1, k,
-                               0xffffffff)),
+        nbd_server.struct.pack(">IHHQI", nbd_server.STRUCTURED, 1, 1, k, 0xffffffff)),
 }
 
 
@@ -963,8 +959,7 @@ def test_a_server_that_lies_about_holes(hone, work, answer):
 
 def test_info_of_holes_without_an_end(hone, work):
     with serve(work, bytearray(4 * KI), size=1 << 62,
-               read=lambda c, k, o, n: c.answer(
-                   k, data=bytes(n), offset=o) or True,
+               read=lambda c, k, o, n: c.answer(k, data=bytes(n), offset=o) or True,
                extents=lambda o, n: [(n, 3)]) as server:
         assert b"raw" in hone.ok("info", "--timeout", "1", "-f", "raw",
                                  server.url).stdout

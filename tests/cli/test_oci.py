@@ -305,10 +305,8 @@ GOOD = {"mediaType": TAR, "digest": "sha256:" + "0" * 64, "size": 1}
     *(({"schemaVersion": 2, "layers": [{**GOOD, "size": size}]},
        "its layer-1.tar has no valid size")
       for size in (-1, 1.5, "1", 1 << 64, (1 << 63) - 1, None)),
-    ({"schemaVersion": 2, "layers": [GOOD] * 1001},
-     "has more than 1000 layers"),
-    ({"schemaVersion": 2, "layers": [{}] * 1000000},
-     "has more than 1000 layers"),
+    ({"schemaVersion": 2, "layers": [GOOD] * 1001}, "has more than 1000 layers"),
+    ({"schemaVersion": 2, "layers": [{}] * 1000000}, "has more than 1000 layers"),
     ({"schemaVersion": 2, "manifests": [{}] * 1001},
      "is an index of more than 1000 manifests"),
     ({"schemaVersion": 2, "manifests": [{**GOOD, "mediaType": INDEX,
@@ -524,8 +522,7 @@ def test_tokens_that_are_not_valid(oci, registry, body):
     tokens = Tokens(registry)
     answer = script(head(200, {}, len(body)), send(body))
     registry.first = lambda handler, request: (
-        answer if request.path.startswith("/token") else tokens.judge)(
-            handler, request)
+        answer if request.path.startswith("/token") else tokens.judge)(handler, request)
     assert "sent no valid token" in oci.refuses()
 
 
@@ -633,8 +630,7 @@ def tls_with(work):
 @pytest.mark.parametrize("key", ["{}", "{}/vms", "{}/vms/disk"])
 def test_the_login_of_docker_is_used(logins, key):
     auth = base64.b64encode(SECRET.encode()).decode()
-    config = {"auths": {key.format(logins.host): {"auth": auth,
-                                                  "identitytoken": ""},
+    config = {"auths": {key.format(logins.host): {"auth": auth, "identitytoken": ""},
                         "other": {"auth": "eDp5"}}}
     path = logins.file("auth.json", config)
     done = logins.run("--trace", "http", REGISTRY_AUTH_FILE=str(path))

@@ -166,13 +166,10 @@ def test_what_disappears_meanwhile_is_no_obstacle(either, image, out):
 
 
 APPEARANCES = {
-    "the source": (lambda source, path: os.link(source, path),
-                   "is the source itself"),
+    "the source": (lambda source, path: os.link(source, path), "is the source itself"),
     "a directory": (lambda source, path: os.mkdir(path), "is a directory"),
-    "a fifo": (lambda source, path: os.mkfifo(path),
-               "is not a regular file"),
-    "a link": (lambda source, path: os.symlink(source, path),
-               "symbolic link"),
+    "a fifo": (lambda source, path: os.mkfifo(path), "is not a regular file"),
+    "a link": (lambda source, path: os.symlink(source, path), "symbolic link"),
 }
 
 
@@ -227,8 +224,7 @@ def test_what_is_being_replaced_cannot_be_opened_by_qemu(hone, qemu_img, image, 
     with Stalled(hone, "convert", "-q", "--force", image("filled_ext4"),
                  out / "d") as held:
         for words in (["resize", "-f", "raw", str(out / "d"), "+1M"],
-                      ["convert", "-f", "raw", str(out / "d"),
-                       str(out / "e")]):
+                      ["convert", "-f", "raw", str(out / "d"), str(out / "e")]):
             status, said = qemu_img(*words)
             assert status != 0 and "lock" in said, said
         assert held.go_on()[0] == 0
@@ -384,8 +380,7 @@ def test_a_file_size_limit_is_an_error_that_leaves_nothing(hone, small, out, fmt
     """Past the limit the kernel writes short, then sends SIGXFSZ."""
     for limit in ("1", "100", "200"):
         done = hone.run("convert", "-O", fmt, small, out / "d",
-                        before=["sh", "-c", f'ulimit -f {limit}; exec "$@"',
-                                "sh"])
+                        before=["sh", "-c", f'ulimit -f {limit}; exec "$@"', "sh"])
         assert done.returncode == 1, done
         assert done.stderr.startswith(b"hone: ")
         assert not os.listdir(out)

@@ -145,8 +145,7 @@ def test_parts_are_one_disk(hone, work, out):
                     [("vm.ovf", ovf), ("vm.mf", lines), *parts()],
                     [("vm.ovf", ovf), *parts(), ("vm.mf", lines)],
                     # "./" in front of a name does not matter.
-                    [parts()[0], *((f"./{name}", data)
-                                   for name, data in parts()[1:])],
+                    [parts()[0], *((f"./{name}", data) for name, data in parts()[1:])],
                     [*parts(disk=DISK[:CHUNK])]):
         archive = write(work, *members)
         disk = DISK if len(members) > 1 else DISK[:CHUNK]

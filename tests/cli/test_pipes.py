@@ -342,8 +342,7 @@ def test_hostile_tables_of_a_stream_are_refused(hone, disk, tmp_path):
     cases = {"L1 far away": patched(40, 1 << 55),
              "L2 far away": patched(l1_offset, 1 << 63 | 1 << 55),
              "data far away": patched(entries[3], 1 << 63 | 1 << 55),
-             "data is the L1 table": patched(entries[3],
-                                             1 << 63 | l1_offset),
+             "data is the L1 table": patched(entries[3], 1 << 63 | l1_offset),
              "data twice": patched(entries[-1], first)}
     for name, data in cases.items():
         for command in ("convert", "-", out), ("digest", "-"), ("map", "-"):
@@ -599,8 +598,7 @@ def test_the_end_of_the_file_may_be_the_begin_of_the_disk(hone, tmp_path):
                    stdout=subprocess.DEVNULL)
     # In the archive, clusters are blocks of the stream, too.
     (tmp_path / "pad").write_bytes(bytes(65536 - 2 * 512))
-    archive = subprocess.run(["tar", "-C", tmp_path, "-cf", "-", "pad",
-                              image.name],
+    archive = subprocess.run(["tar", "-C", tmp_path, "-cf", "-", "pad", image.name],
                              stdout=subprocess.PIPE, check=True).stdout
     for data in image.read_bytes(), archive:
         for args in (["digest", "--untrusted"], ["check"]):
@@ -633,8 +631,7 @@ def defects(image, disk):
         "data far away": patched(entries[3], 1 << 63 | 1 << 55),
         "L2 far away": patched(l1_offset, 1 << 63 | 1 << 55),
         "L1 far away": patched(40, 1 << 55),
-        "a reference too few": patched(block + 2 * (first >> 16 & 0x7fff), 0,
-                                       ">H"),
+        "a reference too few": patched(block + 2 * (first >> 16 & 0x7fff), 0, ">H"),
         "the copied bit": patched(entries[2], struct.unpack(
             ">Q", image[entries[2]:entries[2] + 8])[0] & ~(1 << 63)),
         "an unknown feature": patched(72, 1 << 40),

@@ -95,8 +95,7 @@ def test_a_stream_of_such_an_image_needs_no_scratch_space(hone, tmp_path, disk):
         for i in range(100):
             file.write(block[:-8] + struct.pack("<Q", i))
     for source in big, disk:
-        with subprocess.Popen([hone.path, "convert", "-q", "-O", "qcow2",
-                               source, "-"],
+        with subprocess.Popen([hone.path, "convert", "-q", "-O", "qcow2", source, "-"],
                               stdout=subprocess.PIPE) as child:
             hone.ok("convert", "-q", "--force", "--scratch", tmp_path / "no",
                     "-", tmp_path / "out.raw", stdin=child.stdout)

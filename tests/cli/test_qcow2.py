@@ -88,8 +88,7 @@ def write(hone, source, output, *options):
 def ask_qemu(qemu_img, source, output):
     """qemu-img finds nothing wrong, and the same bytes."""
     for command in (["check", "-q", output],
-                    ["compare", "-q", "-f", "raw", "-F", "qcow2", source,
-                     output]):
+                    ["compare", "-q", "-f", "raw", "-F", "qcow2", source, output]):
         assert qemu_img(*command) == (0, ""), command
 
 

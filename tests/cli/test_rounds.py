@@ -188,8 +188,7 @@ def test_a_member_is_unpacked_by_its_name(hone, work, out):
     packed = pack(DISK, "gzip")
     for archive in (write(work, "a.tar", tar(("disk.img.gz", packed))),
                     write(work, "a.ova", tar(("d/disk.img.gz", packed))),
-                    write(work, "a.tar.xz", pack(
-                        tar(("disk.img.gz", packed)), "xz"))):
+                    write(work, "a.tar.xz", pack(tar(("disk.img.gz", packed)), "xz"))):
         name = "d/disk.img.gz" if archive.suffix == ".ova" else "disk.img.gz"
         assert converted(hone, out, "--member", name, archive) == DISK
         assert converted(hone, out, "-f", "raw", "--member", name, archive) == DISK

@@ -42,12 +42,10 @@ MISUSES = {
     "unknown -o key before a known one": [
         "convert", "-O", "qcow2", "-o", "colour=red", "-o", "cluster_size=4k",
         "SRC", "DST"],
-    "unknown -o key": ["convert", "-O", "qcow2", "-o", "colour=red", "SRC",
-                       "DST"],
+    "unknown -o key": ["convert", "-O", "qcow2", "-o", "colour=red", "SRC", "DST"],
     "cluster size for raw": ["convert", "-O", "raw", "-o",
                              "cluster_size=64k", "SRC", "DST"],
-    "progress without a number": ["convert", "--progress-fd", "x", "SRC",
-                                  "DST"],
+    "progress without a number": ["convert", "--progress-fd", "x", "SRC", "DST"],
     "negative progress": ["convert", "--progress-fd", "-1", "SRC", "DST"],
     "huge progress": ["convert", "--progress-fd", HUGE, "SRC", "DST"],
     "map without an image": ["map"],
@@ -59,8 +57,7 @@ MISUSES = {
     "digest of - and -": ["digest", "-", "SRC", "-"],
     "info of - and -": ["info", "SRC", "-", "-"],
     "blocks of two": ["digest", "--json", "--blocks", "4k", "SRC", "SRC"],
-    "one digest of two": ["digest", "--expect", f"sha256:{'0' * 64}", "SRC",
-                          "SRC"],
+    "one digest of two": ["digest", "--expect", f"sha256:{'0' * 64}", "SRC", "SRC"],
     "unknown compare format": ["compare", "-F", "floppy", "SRC", "SRC"],
     "cpu with a word": ["cpu", "SRC"],
     "map with an unknown option": ["map", "-q", "SRC"],
@@ -257,8 +254,7 @@ def test_the_mistaken_word_is_named(hone, small, out):
             (["konvert"], "konvert"),
             (["convert", "--frobnicate", "a", "b"], "--frobnicate"),
             (["convert", "-O", "qcow3", "a", "b"], "qcow3"),
-            (["convert", "-O", "qcow2", "-o", "colour=red", "a", "b"],
-             "colour"),
+            (["convert", "-O", "qcow2", "-o", "colour=red", "a", "b"], "colour"),
             (["convert", "-S", "5000", "a", "b"], "5000"),
             (["--cpu-limit", "avx1024", "cpu"], "avx1024")):
         assert word in hone.misused(*words)
@@ -660,8 +656,7 @@ def test_an_unknown_suffix_is_an_error_that_names_the_formats(hone, small, out):
 
 def test_convert_defaults_are_those_the_help_promises(hone, image, out):
     source = image("alternating")
-    results = [hone.json("convert", "--json", "--force", *options, source,
-                         out / "d")
+    results = [hone.json("convert", "--json", "--force", *options, source, out / "d")
                for options in ([], ["-S", "4k"], ["-f", "raw", "-O", "raw"])]
     kept = [{key: value for key, value in result.items()
              if key != "seconds"} for result in results]
@@ -670,8 +665,7 @@ def test_convert_defaults_are_those_the_help_promises(hone, image, out):
 
 
 @pytest.mark.parametrize("file, name, words, package", [
-    ("libcurl.so.4", "libcurl", ["info", "https://127.0.0.1:1/a"],
-     "libcurl4"),
+    ("libcurl.so.4", "libcurl", ["info", "https://127.0.0.1:1/a"], "libcurl4"),
     ("libnbd.so.0", "libnbd", ["info", "nbd://127.0.0.1:1"], "libnbd0"),
     ("libcrypto.so.3", "OpenSSL", ["digest", None], "libssl3")],
     ids=["libcurl", "libnbd", "libcrypto"])

@@ -287,8 +287,7 @@ def main():
             return 0
         rows = tomllib.loads(ROWS.read_text())
         return 1 if report(
-            [(name, verdict(name, rows, found))
-             for name in sorted({*rows, *found})] +
+            [(name, verdict(name, rows, found)) for name in sorted({*rows, *found})] +
             [(name, None if true else 'this is not so')
              for name, true in planted(args, Path(folder))]) else 0
 

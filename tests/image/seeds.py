@@ -42,8 +42,7 @@ def write_images(directory):
     for number, options in enumerate([
             {"cluster_size": 512}, {"cluster_size": 512, "compat": "0.10"},
             {"cluster_size": 512, "compression_type": "zstd"},
-            {"cluster_size": 512, "refcount_bits": 1,
-             "lazy_refcounts": "on"},
+            {"cluster_size": 512, "refcount_bits": 1, "lazy_refcounts": "on"},
             {"cluster_size": 16 * KI, "extended_l2": "on"}]):
         image = directory / f"seed-{number}"
         cluster = options["cluster_size"]
@@ -159,8 +158,7 @@ def write_archives(directory):
     made = {
         "plain": tars.member(b"note", b"x") + disk,
         "old": tars.gnu_sparse(b"disk.raw", pieces, data, 9000),
-        "more": tars.gnu_sparse(b"disk.raw", pieces[:1], data, 9000,
-                                more=[pieces[1:]]),
+        "more": tars.gnu_sparse(b"disk.raw", pieces[:1], data, 9000, more=[pieces[1:]]),
         "long": tars.long_name(b"d/" * 60 + b"disk.raw") + disk,
         "pax": tars.pax((b"path", b"a.img"), (b"size", b"1024")) + disk,
         "early": description + manifest + disk,
@@ -223,8 +221,7 @@ def write_packed(directory):
         "xz-streams": b"".join(pipe(each, *xz) + bytes(8) for each in data),
         "xz-filter": pipe(whole, "xz", "-c", "--block-size=9000", "--x86",
                           "--lzma2=dict=4KiB"),
-        "xz-large": pipe(whole, "xz", "-c", "--block-size=9000",
-                         "--lzma2=dict=32MiB"),
+        "xz-large": pipe(whole, "xz", "-c", "--block-size=9000", "--lzma2=dict=32MiB"),
         "zstd": b"".join(pipe(each, *zstd, f"--stream-size={len(each)}")
                          for each in [*data, *data[:2]]),
         "zstd-unsized": b"".join(pipe(each, *zstd) for each in [*data, b""]),
@@ -248,8 +245,7 @@ def write_oci(directory):
         "layers": {"schemaVersion": 2, "layers": [
             file, {**file, "urls": ["https://a/"]}]},
         "titles": {"schemaVersion": 2, "layers": [
-            {**file, "annotations": {
-                "org.opencontainers.image.title": name}}
+            {**file, "annotations": {"org.opencontainers.image.title": name}}
             for name in ("a.raw", "b.qcow2.zst")]},
         "types": {"schemaVersion": 2, "layers": [
             {**file, "mediaType": "application/vnd.kubevirt.disk.raw+zstd"}]},

@@ -204,8 +204,7 @@ def test_the_builder_makes_sound_images(hone, tmp_path):
         hone.ok("convert", "-q", image, tmp_path / f"{number}.raw")
         if shutil.which("qemu-img"):
             for words in (["check", "-q", image],
-                          ["compare", "-q", image,
-                           tmp_path / f"{number}.raw"]):
+                          ["compare", "-q", image, tmp_path / f"{number}.raw"]):
                 subprocess.run(["qemu-img", *words], check=True)
 
 

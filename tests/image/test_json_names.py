@@ -9,12 +9,10 @@ import qemu
 from qemu import KI, MI
 
 COMMON = {
-    "info": {"command", "file", "format", "virtual_size", "file_size",
-             "disk_usage"},
+    "info": {"command", "file", "format", "virtual_size", "file_size", "disk_usage"},
     "check": {"command", "file", "format", "safe", "checks",
               "leaked_clusters", "leaked_bytes"},
-    "compare": {"command", "a", "b", "equal", "same_size", "a_size",
-                "b_size"},
+    "compare": {"command", "a", "b", "equal", "same_size", "a_size", "b_size"},
     "digest": {"command", "image", "format", "virtual_size", "digests"},
     "convert": {"command", "source", "destination", "source_format",
                 "format", "virtual_size", "data_bytes", "zero_bytes",

@@ -83,8 +83,7 @@ def test_the_map_tells_the_depth(work, hone):
     qemu.create(work / "2.qcow2", 256 * KI, "-b", "1.qcow2", "-F", "qcow2")
     qemu.io(work / "2.qcow2", "write -P 3 128k 64k")
     got = hone.json("map", "--json", "--allow-backing", work, work / "2.qcow2")
-    assert [(e["offset"], e["length"], e["kind"], e.get("depth", 0))
-            for e in got] == [
+    assert [(e["offset"], e["length"], e["kind"], e.get("depth", 0)) for e in got] == [
                 (0, 64 * KI, "data", 2), (64 * KI, 64 * KI, "data", 1),
                 (128 * KI, 64 * KI, "data", 0),
                 (192 * KI, 64 * KI, "hole", 0)]

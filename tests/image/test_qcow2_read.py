@@ -264,8 +264,7 @@ def test_every_snapshot_is_read(work, assert_reads, hone, options):
                      qemu_options=("-l", f"snapshot.id={number}"))
     listed = hone.json("info", "--json", image)["snapshots"]
     want = qemu.info_of(image)["snapshots"]
-    assert [(s["id"], s["name"], s["date"], s["vm_state_size"])
-            for s in listed] == [
+    assert [(s["id"], s["name"], s["date"], s["vm_state_size"]) for s in listed] == [
                 (s["id"], s["name"], s["date-sec"], s["vm-state-size"])
                 for s in want]
     assert all(s["virtual_size"] == 3 * MI for s in listed)

@@ -528,8 +528,7 @@ def test_the_check_of_a_stream_reads_its_last_footer(work, hone):
     path.write_bytes(path.read_bytes()[:-SECTOR] + b"x" * SECTOR)
     out = work / "out.raw"
     for words, code in ((["check", "-f", "vhd", "-"], 1),
-                        (["convert", "--untrusted", "-f", "vhd", "-", out],
-                         3)):
+                        (["convert", "--untrusted", "-f", "vhd", "-", out], 3)):
         with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
             done = hone.run(*words, stdin=cat.stdout)
         assert done.returncode == code, done

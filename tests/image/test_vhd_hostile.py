@@ -278,10 +278,8 @@ def small_blocks(path):
 VERDICTS = [
     ("lost_sector", lost_sector, "past the end of the blocks", False),
     ("lost_footer", lost_footer, "footer of a VHD is missing", False),
-    ("footers_differ",
-     dynamic(copy={"current_size": 32768}), "contradict", False),
-    ("dirty_sector", dirty(5), "disk offset 0x8a00, from 0x5600 of the file",
-     True),
+    ("footers_differ", dynamic(copy={"current_size": 32768}), "contradict", False),
+    ("dirty_sector", dirty(5), "disk offset 0x8a00, from 0x5600 of the file", True),
     ("dirty_last_sector", dirty(31, 3), "bitmap at 0x4a00 are clear", True),
     ("small_blocks", small_blocks, "block size 2048 of the header", True),
 ]

@@ -151,8 +151,7 @@ REFUSED = (
     ('RW 8 FLAT', "is not understood"),
     ('RW 8 FLAT a.vmdk', "is not understood"),
     ('RW 9999999999999999999 ZERO', "is not understood"),
-    ('RW 9007199254740992 ZERO\nRW 9007199254740992 ZERO\n' * 2,
-     "too many sectors"),
+    ('RW 9007199254740992 ZERO\nRW 9007199254740992 ZERO\n' * 2, "too many sectors"),
     ("RW 1 ZERO\n" * 4097, "more than 4096 extents, which are 8 TiB in"),
     ("", "has no extents"),
     ("parentFileNameHint=\"b.vmdk\"\nRW 8 ZERO", "a parent 'b.vmdk'"),
@@ -274,8 +273,7 @@ def test_tables_apart_and_adjacent(hone, work, lacks):
     image.header["flags"] = 1 | 4
     image.entries = {(table, 7 * table): 1 for table in range(70) if table not in lacks}
     found = json.loads(hone.ok("map", "--json", image.write(work / "disk.vmdk")).stdout)
-    assert [each["offset"] for each in found
-            if "zero_cluster" in each] == [
+    assert [each["offset"] for each in found if "zero_cluster" in each] == [
         (table * ENTRIES + entry) * GRAIN * SECTOR
         for table, entry in image.entries]
 
@@ -337,16 +335,14 @@ def encoded(encoding, name):
 FOREIGN = {
     # of mkimg of FreeBSD
     "no_name": (plain('"disk.vmdk"', '""'), True),
-    "utf_8": (plain("disk.vmdk", "Ü日本.vmdk".encode().decode("latin-1")),
-              False),
+    "utf_8": (plain("disk.vmdk", "Ü日本.vmdk".encode().decode("latin-1")), False),
     "gbk": (encoded("GBK", "磁盘.vmdk"), False),
     # The second byte of this letter is a backslash in ASCII.
     "shift_jis": (encoded("Shift_JIS", "ソ.vmdk"), False),
     "path": (plain("disk.vmdk", "/vmfs/volumes/ds/vm/disk.vmdk"), False),
     "windows_path": (plain("disk.vmdk", "C:\\VMs\\disk.vmdk"), False),
     "cid_in_decimal": (plain("CID=12345678", "CID=4294967295"), True),
-    "other_lines": (plain("# The Disk", 'encoding = "UTF-8"\nso what\n#'),
-                    False),
+    "other_lines": (plain("# The Disk", 'encoding = "UTF-8"\nso what\n#'), False),
 }
 
 

@@ -94,8 +94,7 @@ def test_gaps_of_tables_and_grains(hone, work):
     (GRAIN * SECTOR + 3, "in front of its first grain"),
     (GRAIN * SECTOR + SECTOR - 1, "inside the grain of disk offset 0x0:"),
     (GRAIN * SECTOR + SECTOR, "behind the grain of disk offset 0x0:"),
-    (GRAIN * SECTOR + 2 * SECTOR - 1,
-     "inside the grain of disk offset 0x70000:")])
+    (GRAIN * SECTOR + 2 * SECTOR - 1, "inside the grain of disk offset 0x70000:")])
 def test_a_stream_that_is_cut_names_the_grain(hone, work, cut, said):
     """Each grain has one sector in the file."""
     image = built().write(work / "disk.vmdk")
@@ -169,8 +168,7 @@ HOSTILE = {
                        "version 9 of VMDK is not"),
     "cut": (member("cut", SECTOR), "it ends at offset"),
     "cut_more": (member("cut", 4 * SECTOR), "it ends at offset"),
-    "behind": (member("tail", bytes(SECTOR)),
-               "has data behind the end of the stream"),
+    "behind": (member("tail", bytes(SECTOR)), "has data behind the end of the stream"),
     "end": (member("extra", marker(0, 0)[:-1] + b"x"), "has type 0 and no da"),
     "unknown": (member("extra", marker(0, 9)), "has type 9 and no data"),
     "directory_twice": (member("extra", marker(1, 2) + bytes(SECTOR)),

@@ -73,8 +73,7 @@ def answers(module, cgi, folder, on, between):
         # php-cgi listens on its standard input.
         php = subprocess.Popen(
             [cgi, '-c', folder / 'php.ini'], stdin=listening,
-            env={**os.environ, 'PHP_INI_SCAN_DIR': '',
-                 'PHP_FCGI_CHILDREN': '0'})
+            env={**os.environ, 'PHP_INI_SCAN_DIR': '', 'PHP_FCGI_CHILDREN': '0'})
     try:
         bodies = [request(address, free / 'script.php')]
         if between:

@@ -181,8 +181,7 @@ REFUSED = {
                      f"not '{VERSION}'"),
     "a changed file": ([VERSION], ("LICENSE", "Copyright", "Copyleft"),
                        "changes that are not committed"),
-    "a new file": ([VERSION], ("new", "", "new"),
-                   "changes that are not committed")}
+    "a new file": ([VERSION], ("new", "", "new"), "changes that are not committed")}
 
 
 @pytest.mark.parametrize("what", REFUSED)

@@ -90,8 +90,7 @@ class Tree:
                 sys.executable, "-B", "-m", "pytest", "-q", "-x",
                 f"--basetemp={self.directory}/pytest",
                 self.directory / "tests" / file,
-                *(["-k", names] if names else [])], {
-                    "HONE": str(build / "cli/hone")}
+                *(["-k", names] if names else [])], {"HONE": str(build / "cli/hone")}
         if kind == "php":
             if kind not in self.tests:
                 self.tests[kind] = self.set_up_php()

@@ -55,8 +55,7 @@ class Planting(unittest.TestCase):
 
     def test_white_space_does_not_count(self):
         self.assertEqual(planted("'return call(n, n + 1);'", "'return 1;'"),
-                         SOURCE.replace("return call(n,\n\t\t\tn + 1);",
-                                        "return 1;"))
+                         SOURCE.replace("return call(n,\n\t\t\tn + 1);", "return 1;"))
 
     def test_other_lines_may_change(self):
         edited = SOURCE.replace("int n)", "long number,\n\tint n)").replace(
@@ -82,8 +81,7 @@ class Planting(unittest.TestCase):
                 ("'return 0;'", "''", "", "'return 0;' is 2 times"),
                 ("''", "'x'", "", "'' is 0 times"),
                 ("'n > 0'", "'n>0'", "", "it changes nothing"),
-                ("'0'", "'1'", ", in = 'third'",
-                 "function third is 0 times")):
+                ("'0'", "'1'", ", in = 'third'", "function third is 0 times")):
             self.assertTrue(planted(old, new, more).startswith(
                 f"m.toml:3: a.c: {complaint}"), planted(old, new, more))
 

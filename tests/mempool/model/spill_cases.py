@@ -47,8 +47,7 @@ PLANTED = [(name, {**PAIR, **change}, promise) for name, change, promise in [
     ("a push swaps relaxed", {"SPILL_SWAP": "RELAXED"}, "was_written"),
     ("a pop loads the word relaxed", {"TAKE_LOAD": "RELAXED"}, "is_kept"),
     ("a pop loads the word relaxed", {"TAKE_LOAD": "RELAXED"}, "was_emptied"),
-    ("a pop that fails to swap loads relaxed", {"POP_FAIL": "RELAXED"},
-     "is_kept"),
+    ("a pop that fails to swap loads relaxed", {"POP_FAIL": "RELAXED"}, "is_kept"),
     ("a pop swaps by acquire", {"POP_SWAP": "ACQUIRE"}, "was_emptied"),
 ]]
 

@@ -88,8 +88,7 @@ class Browser:
         width, height = self.value('(e => [e.scrollWidth, e.scrollHeight])'
                                    '(document.documentElement)')
         data = self('Page.captureScreenshot', captureBeyondViewport=True,
-                    clip={'x': 0, 'y': 0, 'width': width, 'height': height,
-                          'scale': 1})
+                    clip={'x': 0, 'y': 0, 'width': width, 'height': height, 'scale': 1})
         path.write_bytes(base64.b64decode(data['data']))
 
     def complaints(self):

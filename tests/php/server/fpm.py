@@ -104,8 +104,7 @@ class Fpm:
             # A worker of root needs the name of a user.
             text.append(f'[{name}]\nlisten = {self.path(name)}\n'
                         'listen.backlog = 511\nclear_env = no\n'
-                        + ('user = root\ngroup = root\n'
-                           if os.getuid() == 0 else ''))
+                        + ('user = root\ngroup = root\n' if os.getuid() == 0 else ''))
             text += [f'{key} = {value}\n' for key, value in directives.items()]
         conf = folder / 'fpm.conf'
         conf.write_text(''.join(text))

@@ -181,8 +181,7 @@ def test_hostile_keys_and_values_are_text(start_fpm, token):
         assert master.call('www', do='store', key=key, value=key)['result']
     pages = [page(master, cookie)]
     pages += [page(master, cookie, prefix=key) for key in HOSTILE]
-    pages += [page(master, cookie,
-                   key=base64.b64encode(key.encode()).decode())
+    pages += [page(master, cookie, key=base64.b64encode(key.encode()).decode())
               for key in HOSTILE]
     for answer in pages:
         assert answer.status == 200
@@ -377,8 +376,7 @@ def test_a_process_without_a_cache(start_fpm):
 
 
 def test_metrics_are_in_the_format_of_prometheus(start_fpm):
-    master = start_fpm({'hone.cache_size': 0,
-                        'hone.cache_pools': '"a\\b=16M"'},
+    master = start_fpm({'hone.cache_size': 0, 'hone.cache_pools': '"a\\b=16M"'},
                        {'www': {'pm': 'static', 'pm.max_children': 1,
                                 'php_admin_value[hone.cache_pool]': 'a\\b'}})
     answer = master.page('www', METRICS)

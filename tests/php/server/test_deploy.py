@@ -149,8 +149,7 @@ class Deploy:
         """The same of a process that has no classes yet."""
         result = self.server.php(
             [PAGE, urlencode(self.query(query))],
-            ['display_errors=1', 'html_errors=0', 'log_errors=0',
-             'hone.cache_cli=1'])
+            ['display_errors=1', 'html_errors=0', 'log_errors=0', 'hone.cache_cli=1'])
         assert result.returncode in (0, 255), result
         return result.stdout.encode()
 

@@ -100,8 +100,7 @@ def test_each_pool_has_its_file(start_fpm, tmp_path):
 
 
 DAMAGE = {
-    'a bit': (lambda old: old[:-1] + bytes([old[-1] ^ 1]),
-              'checksum is'),
+    'a bit': (lambda old: old[:-1] + bytes([old[-1] ^ 1]), 'checksum is'),
     'cut': (lambda old: old[:-8], 'size is'),
     'empty': (lambda old: b'', 'size is 0 bytes, less than a head'),
     'another file': (lambda old: b'<?php' + old, 'this is not a snapshot'),
@@ -146,8 +145,7 @@ def test_a_daemon_writes_and_reads_its_file(server, tmp_path):
     conf.write_text(f'[global]\nerror_log = {log}\npid = {pid}\n[www]\n'
                     f'listen = {tmp_path}/www.sock\npm = static\n'
                     'pm.max_children = 2\n'
-                    + ('user = root\ngroup = root\n'
-                       if os.getuid() == 0 else ''))
+                    + ('user = root\ngroup = root\n' if os.getuid() == 0 else ''))
     command = [server.program(f'php-fpm{server.version}'), '-R', '-c', ini, '-y', conf]
 
     begins = []

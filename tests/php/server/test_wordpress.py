@@ -27,8 +27,7 @@ def machines(start_fpm):
         if 'value' in query:
             query['value'] = json.dumps(query['value'])
         answer = master.page(pool, 'wordpress.php', do=what,
-                             **{key: str(value)
-                                for key, value in query.items()})
+                             **{key: str(value) for key, value in query.items()})
         assert answer.status == 200, (answer.body, answer.errors)
         assert not quiet or not answer.errors, answer.errors
         return json.loads(answer.body)['result']

@@ -76,10 +76,8 @@ PLANTED = [(name, {**where, **change}, promise)
            for name, where, change, promise in [
     ("nobody looks again before a sleep", {**LONE, **BARRIERS},
      {"NO_SECOND_LOOK": 1}, "is_woken"),
-    ("no barrier before a sleep", {**LONE, **BARRIERS}, {"NO_BARRIER": 1},
-     "is_woken"),
-    ("no order in place of barriers", LONE, {"ORDER_ADD": "RELAXED"},
-     "is_woken"),
+    ("no barrier before a sleep", {**LONE, **BARRIERS}, {"NO_BARRIER": 1}, "is_woken"),
+    ("no order in place of barriers", LONE, {"ORDER_ADD": "RELAXED"}, "is_woken"),
     ("the sequence number is read after the look", {**LONE, **BARRIERS},
      {"SEQUENCE_LATE": 1}, "is_woken"),
     ("a wake does not change the sequence number", {**LONE, **BARRIERS},
