@@ -19,18 +19,18 @@ fails if one is not up to date.
 - **Best rival** is the fastest of all rivals in the same case on the same machine.
 - **The ratio** is the speed of hone over that of the best rival. `2.00x` is twice as
   fast. **0.80x**, in bold, is 0.80 times its speed: slower.
-- A difference of 3 % or less counts as none: two runs of one program differ by as
+- A difference of 3 % or less is not counted: two runs of one program differ by as
   much.
 - Figures are medians of interleaved runs on virtual machines. Each run has a command,
   a date and a commit. A dash stands for what a run did not measure.
 - `./dev bench` takes the rivals of Debian sid, in a chroot; with `--rivals debian12`
-  those of Debian 12. A rival has the fastest of its sets of flags.
+  those of Debian 12. Each rival runs with the fastest of several sets of flags.
 
-**What was wrong here before 2026-11-29.** "12.6 s beside 106.6 s" for a compressed
-qcow2 image was beside `qemu-img` without `-W`, which then compresses on one core, and
-this page called that its best settings. Targets counted as met by it. The rivals were
-those of Debian 12, of 2022, and nothing said so. Rows of that time without `-W` now
-have no ratio.
+**What was wrong here before 2026-11-29.** This page said that a compressed qcow2 image
+takes 12.6 s, and 106.6 s with the best settings of `qemu-img`. `qemu-img` ran without
+`-W`, so it compressed on one core. Targets were judged by this comparison. The rivals were
+those of Debian 12, of 2022, and the page did not say so. Rows of that time without `-W`
+now have no ratio.
 """
 
 SPEED = """![Speed over the best rival: the median and the slowest case of each
@@ -180,11 +180,12 @@ def benchmarks(runs):
         "## Disk images: the command hone\n",
         f"{kept.where(machine)}, {report['machine']['cpus']} CPUs, "
         f"{report['machine']['date']}. The size is that of hone's output "
-        "over that of\nthe rival's. The last column has the speed of hone over "
-        "that of a part of the work: of the\ncodec's library alone with two "
-        "threads, which neither reads nor writes, where 0.9 is as good\nas a "
-        "conversion gets; of two threads of Python that only "
-        "read; of `curl`, which only stores the file.\n",
+        "over that of\nthe rival's. The last column compares hone with a "
+        "program that does only a part of the work:\n\n"
+        "- the codec's library alone, two threads, without reads and writes: "
+        "0.9 is as good as a\n  conversion gets;\n"
+        "- `pread`: two threads of Python that only read;\n"
+        "- `curl`, which only stores the file.\n",
         pages_convert.overview(markdown),
         pages_convert.notes(),
         "\nAll tools: [conversions](benchmarks/convert.md), [VMDK, VHD and "
@@ -196,8 +197,8 @@ def benchmarks(runs):
         "functions](benchmarks/php.md), [arguments of\nfunctions in C]"
         "(benchmarks/args.md).\n",
         "## C: libhone\n",
-        "Every case of every part counts, also those that the pages leave out. "
-        "A case counts with\nthe policy or the call that is meant for it.\n",
+        "The table counts all cases, also those that the pages leave out. For "
+        "each case it takes the\npolicy or the call that is meant for it.\n",
         overview(library), "", SPEED, machines(runs)])
 
 

@@ -182,12 +182,15 @@ def tried(rows):
     for row in rows:
         found = row.get("tried") or {}
         if len(found) > 1:
-            shown = ", ".join(
-                f"`{flags or 'none'}` " + (f"{seconds:.2f} s" if seconds
-                                           else "slower, stopped")
-                for flags, seconds in found.items())
+            shown = ", ".join(f"`{flags or 'none'}` {seconds:.2f} s"
+                              for flags, seconds in found.items() if seconds)
+            stopped = ", ".join(f"`{flags or 'none'}`"
+                                for flags, seconds in found.items()
+                                if not seconds)
             lines.append(f"{version(row)}, one run of each set of flags: "
-                         f"{shown}. Timed: `{row['flags'] or 'none'}`.")
+                         f"{shown}. Timed: `{row['flags'] or 'none'}`." +
+                         (f" Stopped, since slower: {stopped}."
+                          if stopped else ""))
     return "".join(f"\n{line}\n" for line in lines)
 
 
@@ -274,9 +277,9 @@ def notes():
                      f"`{equal['tool']}` is "
                      f"{kept.plain_times(best['wall'] / equal['wall'])} as "
                      "fast.")
-    lines.append("- A rival that keeps nothing of its output in the page cache "
-                 "also has a row of\n  `hone --cache drop`, which keeps nothing "
-                 "either.")
+    lines.append("- `nbdcopy` leaves nothing of its output in the page cache. "
+                 "So it is also compared with\n  `hone --cache drop`, which "
+                 "leaves nothing either.")
     return "\n" + "\n".join(lines)
 
 
