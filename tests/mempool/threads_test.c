@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <hone/ring.h>
+#include "deque.h"
 #include "mempool_support.h"
 
 #define THREADS 4
@@ -217,6 +218,44 @@ TEST(small_magazines_are_stolen_all_the_time)
 	churned(7, 1, 5, 3, false);
 	churned(64, 2, 4, 12, false);
 	churned(300, 7, 6, 40, false);
+}
+
+/* A deque whose slots are in a page of their own, and what its owner popped. */
+static struct stopped {
+	struct hone_deque deque;
+	void **page;
+	size_t size;
+	void *popped;
+} stopped;
+
+static void
+pop_meanwhile(int number)
+{
+	(void)number;
+	if (mprotect(stopped.page, stopped.size, PROT_READ) != 0)
+		abort();
+	stopped.popped = hone_deque_pop(&stopped.deque);
+}
+
+/* The thief stops where it reads the slot: the page is closed. */
+TEST(the_owner_has_the_last_item_before_a_thief_that_stopped)
+{
+	struct sigaction usual, action = {.sa_handler = pop_meanwhile};
+	int item;
+
+	stopped.size = (size_t)sysconf(_SC_PAGESIZE);
+	stopped.page = mmap(NULL, stopped.size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(stopped.page != MAP_FAILED);
+	hone_deque_init(&stopped.deque, (void *_Atomic *)stopped.page, 1);
+	assert_true(hone_deque_push(&stopped.deque, &item));
+	assert_int_equal(mprotect(stopped.page, stopped.size, PROT_NONE), 0);
+	assert_int_equal(sigaction(SIGSEGV, &action, &usual), 0);
+	void *stolen = hone_deque_steal(&stopped.deque);
+	assert_int_equal(sigaction(SIGSEGV, &usual, NULL), 0);
+	assert_ptr_equal(stopped.popped, &item);
+	assert_null(stolen);
+	munmap(stopped.page, stopped.size);
 }
 
 TEST(exhaustion_is_survived)
