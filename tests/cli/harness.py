@@ -46,6 +46,16 @@ def need(program):
         pytest.skip(f"{program} is not installed")
 
 
+def other_user(hone, number):
+    """The arguments of hone.run() by which this user runs the command."""
+    who = {"user": number, "group": number, "extra_groups": []}
+    try:
+        hone.ok("--version", **who)
+    except (OSError, AssertionError, subprocess.SubprocessError):
+        pytest.skip(f"another user cannot run {hone.path}")
+    return who
+
+
 def failure(command):
     """The exit status of a failure: for compare, 1 means a difference."""
     return 2 if command == "compare" else 1

@@ -7,13 +7,12 @@ command follows links itself, so that the kernel's setting does not matter.
 import os
 import pathlib
 import stat
-import subprocess
 import tempfile
 
 import pytest
 
 import images
-from harness import assert_same
+from harness import assert_same, other_user
 
 OTHER, THIRD = 12345, 23456
 STICKY = 0o1777
@@ -158,11 +157,7 @@ def test_the_link_of_another_to_a_device_is_refused(hone, small, tmp, work):
 @pytest.fixture
 def somebody(hone):
     """A user, with a directory that everybody may write to."""
-    who = {"user": OTHER, "group": OTHER, "extra_groups": []}
-    try:
-        hone.ok("--version", **who)
-    except (OSError, AssertionError, PermissionError, subprocess.SubprocessError):
-        pytest.skip("another user cannot reach the command")
+    who = other_user(hone, OTHER)
     with tempfile.TemporaryDirectory() as name:
         place = pathlib.Path(name)
         images.small(place / "s")

@@ -11,7 +11,7 @@ import tempfile
 import pytest
 
 import images
-from harness import Stalled, assert_same, need
+from harness import Stalled, assert_same, need, other_user
 from without import NO_TMPFILE, Without, rule
 
 OTHER = 12345
@@ -346,11 +346,7 @@ def test_a_link_that_another_user_put_into_a_sticky_directory_is_refused(
 @pytest.fixture
 def somebody(hone, root):
     """A user, with a directory that everybody may write to."""
-    who = {"user": OTHER, "group": OTHER, "extra_groups": []}
-    try:
-        hone.ok("--version", **who)
-    except (OSError, AssertionError):
-        pytest.skip("another user cannot reach the command")
+    who = other_user(hone, OTHER)
     with tempfile.TemporaryDirectory() as name:
         place = pathlib.Path(name)
         images.small(place / "s")
