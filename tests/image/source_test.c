@@ -364,9 +364,11 @@ read_and_describe(struct built *b, struct image_error *err)
 	struct image_extent e = {0};
 	struct image_error other;
 	int found = 0;
-	for (uint64_t at = 0; found == 0 && at < source->size; at += e.length)
+	for (uint64_t at = 0; found == 0 && at < source->size; at += e.length) {
 		found = source->ops->extent(
 			source, at, source->size - at, &e, &other);
+		assert_true(found < 0 || e.length > 0);
+	}
 	/* both find the same fault, but for what only decompressing shows */
 	if (found < 0) {
 		assert_int_equal(rc, found);
