@@ -69,15 +69,14 @@ run(unsigned n, unsigned all, unsigned *outside)
 	for (unsigned i = 0; i < all; i++) {
 		struct party *p = &parties[i];
 		unsigned other = i >= n ? i - 1 : (i + 1) % n;
-		assert_int_equal(php_hone_member_join(&p->m, store), 0);
+		assert_ok(php_hone_member_join(&p->m, store));
 		p->claimed = &claimed;
 		snprintf(p->own, sizeof p->own, "k%u", i);
 		snprintf(p->other, sizeof p->other, "k%u", other);
 	}
 	for (unsigned i = 0; i < all; i++)
-		assert_int_equal(pthread_create(&parties[i].id, NULL,
-					 claim_and_wait, &parties[i]),
-			0);
+		assert_ok(pthread_create(
+			&parties[i].id, NULL, claim_and_wait, &parties[i]));
 	for (unsigned i = 0; i < all; i++) {
 		struct party *p = &parties[i];
 		pthread_join(p->id, NULL);
@@ -117,8 +116,8 @@ static struct php_hone_member a, b;
 static void
 join_both(void)
 {
-	assert_int_equal(php_hone_member_join(&a, store), 0);
-	assert_int_equal(php_hone_member_join(&b, store), 0);
+	assert_ok(php_hone_member_join(&a, store));
+	assert_ok(php_hone_member_join(&b, store));
 }
 
 static void
@@ -152,15 +151,15 @@ seems_to_wait(const struct php_hone_member *member, const char *name)
 STORE_TEST(who_still_seems_to_wait_closes_no_circle)
 {
 	join_both();
-	assert_int_equal(claim(&a, "a"), 0);
-	assert_int_equal(claim(&b, "b"), 0);
+	assert_ok(claim(&a, "a"));
+	assert_ok(claim(&b, "b"));
 	seems_to_wait(&b, "a");
 	assert_int_equal(wait_for(&a, "b"), -EDEADLK);
 	/* The value that b waits for is there, and nobody has woken b yet. */
-	assert_int_equal(put(&a, "a", 1, 10), 0);
+	assert_ok(put(&a, "a", 1, 10));
 	assert_int_equal(wait_for(&a, "b"), -ETIMEDOUT);
 	/* A wait that has ended leaves nothing. */
-	assert_int_equal(claim(&a, "a"), 0);
+	assert_ok(claim(&a, "a"));
 	assert_int_equal(wait_for(&b, "a"), -ETIMEDOUT);
 	assert_int_equal(wait_for(&a, "b"), -ETIMEDOUT);
 	leave_both();
@@ -189,8 +188,8 @@ STORE_TEST(the_dead_close_no_circle)
 {
 	skip_if_nobody_can_be_killed();
 	join_both();
-	assert_int_equal(claim(&a, "a"), 0);
-	assert_int_equal(claim(&b, "b"), 0);
+	assert_ok(claim(&a, "a"));
+	assert_ok(claim(&b, "b"));
 	pid_t pid = waiting_child();
 	until_a_slot_waits(store);
 	/* Through b and the child. */
@@ -207,13 +206,13 @@ STORE_TEST(the_dead_close_no_circle)
 STORE_TEST(a_slot_that_is_taken_anew_waits_for_nothing)
 {
 	join_both();
-	assert_int_equal(claim(&a, "a"), 0);
+	assert_ok(claim(&a, "a"));
 	struct php_hone_slot *slot = b.slot;
 	seems_to_wait(&b, "a");
 	php_hone_member_leave(&b);
-	assert_int_equal(php_hone_member_join(&b, store), 0);
+	assert_ok(php_hone_member_join(&b, store));
 	assert_ptr_equal(b.slot, slot);
-	assert_int_equal(claim(&b, "b"), 0);
+	assert_ok(claim(&b, "b"));
 	assert_int_equal(wait_for(&a, "b"), -ETIMEDOUT);
 	leave_both();
 }

@@ -45,9 +45,9 @@ has(const char *name)
 ENTRIES_TEST(entries_live_for_their_time)
 {
 	struct php_hone_key key = key_of("short");
-	assert_int_equal(put_with("short", 1, "", ""), 0);
-	assert_int_equal(put_with("long", 100, "", ""), 0);
-	assert_int_equal(put_with("most", UINT32_MAX, "", ""), 0);
+	assert_ok(put_with("short", 1, "", ""));
+	assert_ok(put_with("long", 100, "", ""));
+	assert_ok(put_with("most", UINT32_MAX, "", ""));
 	/* By whole seconds, the one begun included. */
 	time_passes(1999);
 	assert_true(has("short"));
@@ -65,15 +65,15 @@ ENTRIES_TEST(expired_entries_count_as_absent)
 	struct php_hone_key key = key_of("k");
 	struct php_hone_room room = {.key = &key, .data = 10};
 	struct php_hone_entry *entry;
-	assert_int_equal(put_with("k", 1, "", ""), 0);
+	assert_ok(put_with("k", 1, "", ""));
 	time_passes(2000);
-	assert_int_equal(reserve(m, &room, 2, &entry), 0);
+	assert_ok(reserve(m, &room, 2, &entry));
 	assert_int_equal(
 		php_hone_store_publish(m, entry, PHP_HONE_REPLACE), -ENOENT);
-	assert_int_equal(reserve(m, &room, 2, &entry), 0);
-	assert_int_equal(php_hone_store_publish(m, entry, PHP_HONE_ADD), 0);
+	assert_ok(reserve(m, &room, 2, &entry));
+	assert_ok(php_hone_store_publish(m, entry, PHP_HONE_ADD));
 	uint64_t number = 0;
-	assert_int_equal(get(m, "k", &number), 0);
+	assert_ok(get(m, "k", &number));
 	assert_int_equal(number, 2);
 }
 
@@ -86,41 +86,41 @@ invalidate(const char *tag)
 
 ENTRIES_TEST(a_tag_invalidates_its_entries_alone)
 {
-	assert_int_equal(invalidate("t"), 0);
-	assert_int_equal(put_with("a", 0, "t", ""), 0);
-	assert_int_equal(put_with("b", 0, "u", ""), 0);
-	assert_int_equal(put_with("c", 0, "t", "u"), 0);
-	assert_int_equal(put_with("d", 0, "", ""), 0);
-	assert_int_equal(put_with("e", 0, "u", "t"), 0);
+	assert_ok(invalidate("t"));
+	assert_ok(put_with("a", 0, "t", ""));
+	assert_ok(put_with("b", 0, "u", ""));
+	assert_ok(put_with("c", 0, "t", "u"));
+	assert_ok(put_with("d", 0, "", ""));
+	assert_ok(put_with("e", 0, "u", "t"));
 	assert_true(has("a") && has("b") && has("c") && has("d") && has("e"));
-	assert_int_equal(invalidate("t"), 0);
+	assert_ok(invalidate("t"));
 	assert_true(!has("a") && has("b") && !has("c") && has("d"));
 	assert_false(has("e"));
 	struct php_hone_key key = key_of("a");
 	assert_int_equal(php_hone_store_delete(m, &key), -ENOENT);
-	assert_int_equal(put_with("a", 0, "t", ""), 0);
+	assert_ok(put_with("a", 0, "t", ""));
 	assert_true(has("a"));
-	assert_int_equal(invalidate("u"), 0);
+	assert_ok(invalidate("u"));
 	assert_true(has("a") && !has("b") && !has("c") && has("d"));
 }
 
 ENTRIES_TEST(tags_of_one_hash_and_a_key_of_that_name)
 {
-	assert_int_equal(put_with("a", 0, "Ez", ""), 0);
-	assert_int_equal(put_with("b", 0, "FY", ""), 0);
-	assert_int_equal(put_with("Ez", 0, "", ""), 0);
-	assert_int_equal(invalidate("Ez"), 0);
+	assert_ok(put_with("a", 0, "Ez", ""));
+	assert_ok(put_with("b", 0, "FY", ""));
+	assert_ok(put_with("Ez", 0, "", ""));
+	assert_ok(invalidate("Ez"));
 	assert_true(!has("a") && has("b") && has("Ez"));
 }
 
 ENTRIES_TEST(a_cleared_tag_stays_invalid)
 {
-	assert_int_equal(put_with("a", 0, "t", ""), 0);
+	assert_ok(put_with("a", 0, "t", ""));
 	struct php_hone_key key = key_of("a");
 	const struct php_hone_entry *entry = find_key(m, &key);
 	assert_non_null(entry);
 	php_hone_store_clear(m);
-	assert_int_equal(put_with("b", 0, "t", ""), 0);
+	assert_ok(put_with("b", 0, "t", ""));
 	assert_true(!has("a") && has("b"));
 }
 
@@ -130,26 +130,26 @@ ENTRIES_TEST(one_member_claims_a_key)
 {
 	struct php_hone_key key = key_of("k");
 	struct php_hone_member other;
-	assert_int_equal(php_hone_member_join(&other, m->store), 0);
-	assert_int_equal(php_hone_store_wait(&other, &key, 0), 0);
-	assert_int_equal(php_hone_store_claim(m, &key, 10), 0);
-	assert_int_equal(php_hone_store_claim(m, &key, 10), 0);
+	assert_ok(php_hone_member_join(&other, m->store));
+	assert_ok(php_hone_store_wait(&other, &key, 0));
+	assert_ok(php_hone_store_claim(m, &key, 10));
+	assert_ok(php_hone_store_claim(m, &key, 10));
 	assert_int_equal(php_hone_store_claim(&other, &key, 10), -EBUSY);
 	php_hone_store_unclaim(&other, &key);
 	assert_int_equal(php_hone_store_wait(&other, &key, 20), -ETIMEDOUT);
 	assert_false(has("k"));
 	php_hone_store_unclaim(m, &key);
-	assert_int_equal(php_hone_store_wait(&other, &key, 0), 0);
+	assert_ok(php_hone_store_wait(&other, &key, 0));
 	/* To publish ends a claim. */
-	assert_int_equal(php_hone_store_claim(&other, &key, 10), 0);
+	assert_ok(php_hone_store_claim(&other, &key, 10));
 	assert_int_equal(php_hone_store_claim(m, &key, 10), -EBUSY);
-	assert_int_equal(put(m, "k", 1, 10), 0);
-	assert_int_equal(php_hone_store_claim(m, &key, 10), 0);
+	assert_ok(put(m, "k", 1, 10));
+	assert_ok(php_hone_store_claim(m, &key, 10));
 	/* To leave, too. */
 	php_hone_store_unclaim(m, &key);
-	assert_int_equal(php_hone_store_claim(&other, &key, 10), 0);
+	assert_ok(php_hone_store_claim(&other, &key, 10));
 	php_hone_member_leave(&other);
-	assert_int_equal(php_hone_store_claim(m, &key, 10), 0);
+	assert_ok(php_hone_store_claim(m, &key, 10));
 }
 
 static void *
@@ -165,15 +165,14 @@ ENTRIES_TEST(a_claim_ends_by_time)
 	struct php_hone_key key = key_of("k");
 	struct php_hone_member other;
 	pthread_t thread;
-	assert_int_equal(php_hone_member_join(&other, m->store), 0);
-	assert_int_equal(php_hone_store_claim(m, &key, 1), 0);
+	assert_ok(php_hone_member_join(&other, m->store));
+	assert_ok(php_hone_store_claim(m, &key, 1));
 	assert_int_equal(php_hone_store_claim(&other, &key, 1), -EBUSY);
-	assert_int_equal(pthread_create(&thread, NULL,
-				 two_seconds_once_a_slot_waits, NULL),
-		0);
-	assert_int_equal(php_hone_store_wait(&other, &key, HOUR), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_int_equal(php_hone_store_claim(&other, &key, 1), 0);
+	assert_ok(pthread_create(
+		&thread, NULL, two_seconds_once_a_slot_waits, NULL));
+	assert_ok(php_hone_store_wait(&other, &key, HOUR));
+	assert_ok(pthread_join(thread, NULL));
+	assert_ok(php_hone_store_claim(&other, &key, 1));
 	php_hone_member_leave(&other);
 }
 
@@ -183,7 +182,7 @@ claimer(void (*how)(void))
 {
 	int ready[2];
 	char byte = 0;
-	assert_int_equal(pipe(ready), 0);
+	assert_ok(pipe(ready));
 	fflush(NULL);
 	pid_t pid = fork();
 	if (pid == 0) {
@@ -219,7 +218,7 @@ ENTRIES_TEST(who_waits_is_woken)
 	struct php_hone_key key = key_of("k");
 	pid_t pid = claimer(NULL);
 	assert_int_equal(php_hone_store_claim(m, &key, 1), -EBUSY);
-	assert_int_equal(php_hone_store_wait(m, &key, HOUR), 0);
+	assert_ok(php_hone_store_wait(m, &key, HOUR));
 	assert_true(has("k"));
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
@@ -230,8 +229,8 @@ ENTRIES_TEST(a_claim_ends_with_its_process)
 	struct php_hone_key key = key_of("k");
 	pid_t pid = claimer(be_killed);
 	/* It is a zombie then: nobody waits for it. */
-	assert_int_equal(php_hone_store_wait(m, &key, HOUR), 0);
-	assert_int_equal(php_hone_store_claim(m, &key, 1), 0);
+	assert_ok(php_hone_store_wait(m, &key, HOUR));
+	assert_ok(php_hone_store_claim(m, &key, 1));
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
@@ -255,13 +254,13 @@ visit(const struct php_hone_entry *entry, void *opaque)
 	seen->times[number]++;
 	seen->n++;
 	if (seen->delete &&number % 2 == 0)
-		assert_int_equal(php_hone_store_delete_entry(m, entry), 0);
+		assert_ok(php_hone_store_delete_entry(m, entry));
 	if (seen->nested) {
 		char name[16];
 		uint64_t other = 0;
 		snprintf(name, sizeof name, "%u",
 			(unsigned)(number + 1) % ENTRIES);
-		assert_int_equal(get(m, name, &other), 0);
+		assert_ok(get(m, name, &other));
 	}
 	return seen->n < seen->stop_at;
 }
@@ -272,17 +271,17 @@ fill(void)
 	char name[16];
 	for (unsigned i = 0; i < ENTRIES; i++) {
 		snprintf(name, sizeof name, "%u", i);
-		assert_int_equal(put(m, name, i, i % 200), 0);
+		assert_ok(put(m, name, i, i % 200));
 	}
 }
 
 ENTRIES_TEST(a_walk_visits_each_entry_once)
 {
 	fill();
-	assert_int_equal(put_with("tagged", 0, "t", ""), 0);
-	assert_int_equal(invalidate("t"), 0);
+	assert_ok(put_with("tagged", 0, "t", ""));
+	assert_ok(invalidate("t"));
 	struct php_hone_key key = key_of("claimed");
-	assert_int_equal(php_hone_store_claim(m, &key, 10), 0);
+	assert_ok(php_hone_store_claim(m, &key, 10));
 	struct seen seen = {.stop_at = 100, .nested = true};
 	uint64_t cursor = 0;
 	unsigned parts = 0;
@@ -319,7 +318,7 @@ ENTRIES_TEST(free_neighbours_are_joined_when_the_figures_are_read)
 	struct php_hone_store_info info;
 	for (unsigned i = 0; i < 4000; i++) {
 		snprintf(name, sizeof name, "k%u", i % 1500);
-		assert_int_equal(put(m, name, i, 50 + i % 700), 0);
+		assert_ok(put(m, name, i, 50 + i % 700));
 	}
 	for (unsigned i = 0; i < 1500; i++) {
 		snprintf(name, sizeof name, "k%u", i);
@@ -339,14 +338,14 @@ ENTRIES_TEST(free_neighbours_are_joined_when_a_large_value_is_stored)
 	php_hone_store_info(m, &info);
 	for (unsigned i = 0; i < 1500; i++) {
 		snprintf(name, sizeof name, "k%u", i);
-		assert_int_equal(put(m, name, i, 50 + i % 700), 0);
+		assert_ok(put(m, name, i, 50 + i % 700));
 	}
 	for (unsigned i = 0; i < 1500; i++) {
 		snprintf(name, sizeof name, "k%u", i);
 		struct php_hone_key key = key_of(name);
-		assert_int_equal(php_hone_store_delete(m, &key), 0);
+		assert_ok(php_hone_store_delete(m, &key));
 	}
-	assert_int_equal(put(m, "large", 0, info.largest_value), 0);
+	assert_ok(put(m, "large", 0, info.largest_value));
 	php_hone_store_info(m, &info);
 	assert_int_equal(info.evictions, 0);
 }

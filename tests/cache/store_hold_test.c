@@ -43,7 +43,7 @@ fill(void)
 	char name[24];
 	for (unsigned i = 0; i < 4000; i++) {
 		snprintf(name, sizeof name, "k%u", i);
-		assert_int_equal(put(&writer, name, i, 1000), 0);
+		assert_ok(put(&writer, name, i, 1000));
 	}
 }
 
@@ -94,14 +94,13 @@ STORE_TEST(a_fetch_of_a_tagged_entry_holds_its_chain_alone)
 		.key = &key, .data = 100, .tags = &tag, .n_tags = 1};
 	struct php_hone_entry *entry;
 	uint64_t number = 0;
-	assert_int_equal(reserve(&writer, &room, 7, &entry), 0);
-	assert_int_equal(
-		php_hone_store_publish(&writer, entry, PHP_HONE_STORE), 0);
+	assert_ok(reserve(&writer, &room, 7, &entry));
+	assert_ok(php_hone_store_publish(&writer, entry, PHP_HONE_STORE));
 	const struct php_hone_entry *found = php_hone_fetch_find(&reader, &key);
 	assert_non_null(found);
 	fill();
 	/* A value as large as can be would need the entry's place. */
-	assert_int_equal(put(&writer, "large", 1, 1000000), 0);
+	assert_ok(put(&writer, "large", 1, 1000000));
 	assert_int_equal(waits, 0);
 	assert_true(is_whole(found, &number) && number == 7);
 	php_hone_fetch_end(&reader);
@@ -143,7 +142,7 @@ STORE_TEST(a_store_waits_for_a_request_that_ends)
 	fill();
 	read_all();
 	leave_at = 3;
-	assert_int_equal(put(&writer, "new", 1, 100000), 0);
+	assert_ok(put(&writer, "new", 1, 100000));
 	assert_int_equal(pauses, 3);
 	/* For a minute, requests copy what they fetch. */
 	php_hone_member_pin(&reader);
@@ -180,12 +179,12 @@ replace_what_a_young_request_has(unsigned keys, size_t bytes, unsigned turns)
 	uint64_t number = 0;
 	for (unsigned i = 0; i < keys; i++) {
 		snprintf(name, sizeof name, "key%u", i);
-		assert_int_equal(put(&writer, name, 0, bytes), 0);
+		assert_ok(put(&writer, name, 0, bytes));
 	}
 	for (unsigned i = 0; i < turns * keys; i++) {
 		snprintf(name, sizeof name, "key%u", i % keys);
-		assert_int_equal(put(&writer, name, i, bytes), 0);
-		assert_int_equal(get(&reader, name, &number), 0);
+		assert_ok(put(&writer, name, i, bytes));
+		assert_ok(get(&reader, name, &number));
 	}
 	assert_false(is_open(&reader));
 }
@@ -226,15 +225,15 @@ STORE_TEST(requests_are_not_closed_again_for_what_is_held_already)
 	php_hone_store_info(&writer, &info);
 	unsigned keys = (unsigned)(info.size / 16 / 7000), open = 0;
 	replace_what_a_young_request_has(keys, 7000, 40);
-	assert_int_equal(php_hone_member_join(&young, writer.store), 0);
+	assert_ok(php_hone_member_join(&young, writer.store));
 	for (unsigned i = 0; i < 1000; i++) {
 		char name[16];
 		uint64_t number = 0;
 		php_hone_member_pin(&young);
 		for (unsigned k = 0; k < 3; k++) {
 			snprintf(name, sizeof name, "key%u", (i + k) % keys);
-			assert_int_equal(get(&young, name, &number), 0);
-			assert_int_equal(put(&writer, name, i, 7000), 0);
+			assert_ok(get(&young, name, &number));
+			assert_ok(put(&writer, name, i, 7000));
 		}
 		open += is_open(&young);
 		php_hone_member_unpin(&young);
@@ -252,12 +251,12 @@ replace_beside_a_long_request(size_t bytes, bool within)
 {
 	struct php_hone_key key = key_of("key");
 	unsigned turns = (unsigned)(10000000 / bytes);
-	assert_int_equal(put(&writer, "key", 0, bytes), 0);
+	assert_ok(put(&writer, "key", 0, bytes));
 	for (unsigned i = 0; i < turns; i++) {
 		assert_non_null(php_hone_fetch_find(&reader, &key));
 		if (!within)
 			php_hone_fetch_end(&reader);
-		assert_int_equal(put(&writer, "key", i, bytes), 0);
+		assert_ok(put(&writer, "key", i, bytes));
 		if (within)
 			php_hone_fetch_end(&reader);
 	}
@@ -272,7 +271,7 @@ STORE_TEST(a_key_is_replaced_beside_a_long_request_without_failure)
 {
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		replace_beside_a_long_request(sizes[i], false);
-		assert_int_equal(teardown(state), 0);
+		assert_ok(teardown(state));
 		setup(state);
 	}
 	/* Of two fifths, the request has one, and copies the others. */
@@ -283,7 +282,7 @@ STORE_TEST(a_key_is_replaced_while_a_long_request_copies_it_without_failure)
 {
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		replace_beside_a_long_request(sizes[i], true);
-		assert_int_equal(teardown(state), 0);
+		assert_ok(teardown(state));
 		setup(state);
 	}
 }
@@ -295,18 +294,18 @@ STORE_TEST(a_closed_request_holds_nothing_back_for_another)
 	struct php_hone_store_info info;
 	struct php_hone_member young = {0};
 	uint64_t number = 0;
-	assert_int_equal(put(&writer, "old", 0, 100), 0);
-	assert_int_equal(get(&reader, "old", &number), 0);
+	assert_ok(put(&writer, "old", 0, 100));
+	assert_ok(get(&reader, "old", &number));
 	php_hone_member_close(&reader);
 	/* Counts an epoch. */
-	assert_int_equal(put(&writer, "counted", 0, 100), 0);
+	assert_ok(put(&writer, "counted", 0, 100));
 	struct php_hone_key counted = key_of("counted");
-	assert_int_equal(php_hone_store_delete(&writer, &counted), 0);
-	assert_int_equal(put(&writer, "beside it", 0, 1000000), 0);
-	assert_int_equal(put(&writer, "far", 0, 100), 0);
-	assert_int_equal(php_hone_member_join(&young, writer.store), 0);
+	assert_ok(php_hone_store_delete(&writer, &counted));
+	assert_ok(put(&writer, "beside it", 0, 1000000));
+	assert_ok(put(&writer, "far", 0, 100));
+	assert_ok(php_hone_member_join(&young, writer.store));
 	php_hone_member_pin(&young);
-	assert_int_equal(get(&young, "far", &number), 0);
+	assert_ok(get(&young, "far", &number));
 	php_hone_member_close(&young);
 	php_hone_store_clear(&writer);
 	php_hone_store_info(&writer, &info);
@@ -320,17 +319,16 @@ STORE_TEST(the_holders_of_memory_are_named)
 	struct php_hone_holder holders[2];
 	struct php_hone_member more[2] = {{0}, {0}};
 	uint64_t number = 0;
-	assert_int_equal(put(&writer, "small", 0, 1000), 0);
-	assert_int_equal(put(&writer, "large", 0, 100000), 0);
-	assert_int_equal(put(&writer, "larger", 0, 200000), 0);
+	assert_ok(put(&writer, "small", 0, 1000));
+	assert_ok(put(&writer, "large", 0, 100000));
+	assert_ok(put(&writer, "larger", 0, 200000));
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(
-			php_hone_member_join(&more[i], writer.store), 0);
+		assert_ok(php_hone_member_join(&more[i], writer.store));
 		php_hone_member_pin(&more[i]);
 	}
-	assert_int_equal(get(&reader, "large", &number), 0);
-	assert_int_equal(get(&more[0], "larger", &number), 0);
-	assert_int_equal(get(&more[1], "small", &number), 0);
+	assert_ok(get(&reader, "large", &number));
+	assert_ok(get(&more[0], "larger", &number));
+	assert_ok(get(&more[1], "small", &number));
 	assert_int_equal(php_hone_store_holders(&writer, holders, 2), 0);
 	php_hone_store_clear(&writer);
 	assert_int_equal(php_hone_store_holders(&writer, holders, 2), 2);
@@ -360,11 +358,10 @@ STORE_TEST(each_of_many_holders_is_counted_once)
 	char name[16];
 	for (unsigned i = 0; i < 40; i++) {
 		snprintf(name, sizeof name, "key%u", i);
-		assert_int_equal(put(&writer, name, i, 20000), 0);
-		assert_int_equal(
-			php_hone_member_join(&more[i], writer.store), 0);
+		assert_ok(put(&writer, name, i, 20000));
+		assert_ok(php_hone_member_join(&more[i], writer.store));
 		php_hone_member_pin(&more[i]);
-		assert_int_equal(get(&more[i], name, &number), 0);
+		assert_ok(get(&more[i], name, &number));
 	}
 	php_hone_store_clear(&writer);
 	assert_int_equal(php_hone_store_holders(&writer, holders, 50), 40);

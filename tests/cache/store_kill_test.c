@@ -90,7 +90,7 @@ TEST(killed_at_random)
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(checked, MAP_FAILED);
 	store = make_store((size_t)2 << 20, 2);
-	assert_int_equal(php_hone_member_join(&m, store), 0);
+	assert_ok(php_hone_member_join(&m, store));
 	for (unsigned i = 0; i < WORKERS; i++)
 		pids[i] = start_worker(i, support_random(&random));
 	unsigned kills = 0;
@@ -137,7 +137,7 @@ TEST(killed_at_random)
 	for (unsigned i = 0; i < 16; i++) {
 		char name[16];
 		snprintf(name, sizeof name, "large %u", i);
-		assert_int_equal(put(&m, name, 1, info.largest_value), 0);
+		assert_ok(put(&m, name, 1, info.largest_value));
 	}
 	php_hone_store_clear(&m);
 	php_hone_store_info(&m, &info);

@@ -23,13 +23,13 @@ static uint64_t
 found(struct php_hone_member *member, const char *name)
 {
 	uint64_t number = 0;
-	assert_int_equal(get(member, name, &number), 0);
+	assert_ok(get(member, name, &number));
 	return number;
 }
 
 PAIR_TEST(what_was_found_is_known)
 {
-	assert_int_equal(put(&writer, "k", 1, 100), 0);
+	assert_ok(put(&writer, "k", 1, 100));
 	php_hone_member_pin(&reader);
 	assert_int_equal(known(&reader, "k"), 0);
 	assert_int_equal(found(&reader, "k"), 1);
@@ -53,16 +53,16 @@ PAIR_TEST(what_was_found_is_known)
 PAIR_TEST(what_ended_is_not_known)
 {
 	struct php_hone_key key = key_of("k");
-	assert_int_equal(put(&writer, "k", 1, 100), 0);
+	assert_ok(put(&writer, "k", 1, 100));
 	php_hone_member_pin(&reader);
 	assert_int_equal(found(&reader, "k"), 1);
-	assert_int_equal(put(&writer, "k", 2, 100), 0);
+	assert_ok(put(&writer, "k", 2, 100));
 	assert_int_equal(known(&reader, "k"), 0);
 	assert_int_equal(found(&reader, "k"), 2);
 	assert_int_equal(known(&reader, "k"), 2);
-	assert_int_equal(php_hone_store_delete(&writer, &key), 0);
+	assert_ok(php_hone_store_delete(&writer, &key));
 	assert_int_equal(known(&reader, "k"), 0);
-	assert_int_equal(put(&writer, "k", 3, 100), 0);
+	assert_ok(put(&writer, "k", 3, 100));
 	assert_int_equal(found(&reader, "k"), 3);
 	php_hone_store_clear(&writer);
 	assert_int_equal(known(&reader, "k"), 0);
@@ -76,7 +76,7 @@ PAIR_TEST(a_cleared_chain_is_not_known)
 	php_hone_member_pin(&reader);
 	for (unsigned i = 0; i < 5000; i++) {
 		snprintf(name, sizeof name, "key%u", i);
-		assert_int_equal(put(&writer, name, i + 1, 10), 0);
+		assert_ok(put(&writer, name, i + 1, 10));
 	}
 	for (unsigned i = 4990; i < 5000; i++) {
 		snprintf(name, sizeof name, "key%u", i);
@@ -102,12 +102,12 @@ is_there(const char *name)
 PAIR_TEST(what_was_evicted_is_not_known)
 {
 	char name[16];
-	assert_int_equal(put(&writer, "k", 1, 100), 0);
+	assert_ok(put(&writer, "k", 1, 100));
 	php_hone_member_pin(&reader);
 	assert_int_equal(found(&reader, "k"), 1);
 	for (unsigned i = 0; i < 100000 && is_there("k"); i++) {
 		snprintf(name, sizeof name, "key%u", i);
-		assert_int_equal(put(&writer, name, 2, 1000), 0);
+		assert_ok(put(&writer, name, 2, 1000));
 	}
 	assert_false(is_there("k"));
 	assert_int_equal(known(&reader, "k"), 0);
@@ -120,17 +120,15 @@ PAIR_TEST(what_ends_by_itself_is_never_known)
 	struct php_hone_key key = key_of("k"), tag = key_of("t");
 	struct php_hone_room room = {.key = &key, .data = 10, .ttl = 100};
 	struct php_hone_entry *entry;
-	assert_int_equal(reserve(&writer, &room, 1, &entry), 0);
-	assert_int_equal(
-		php_hone_store_publish(&writer, entry, PHP_HONE_STORE), 0);
+	assert_ok(reserve(&writer, &room, 1, &entry));
+	assert_ok(php_hone_store_publish(&writer, entry, PHP_HONE_STORE));
 	php_hone_member_pin(&reader);
 	assert_int_equal(found(&reader, "k"), 1);
 	assert_int_equal(known(&reader, "k"), 0);
 	room = (struct php_hone_room){
 		.key = &key, .data = 10, .tags = &tag, .n_tags = 1};
-	assert_int_equal(reserve(&writer, &room, 2, &entry), 0);
-	assert_int_equal(
-		php_hone_store_publish(&writer, entry, PHP_HONE_STORE), 0);
+	assert_ok(reserve(&writer, &room, 2, &entry));
+	assert_ok(php_hone_store_publish(&writer, entry, PHP_HONE_STORE));
 	assert_int_equal(found(&reader, "k"), 2);
 	assert_int_equal(known(&reader, "k"), 0);
 	php_hone_member_unpin(&reader);
@@ -138,8 +136,8 @@ PAIR_TEST(what_ends_by_itself_is_never_known)
 
 PAIR_TEST(a_closed_slot_learns_nothing)
 {
-	assert_int_equal(put(&writer, "old", 1, 100), 0);
-	assert_int_equal(put(&writer, "k", 2, 100), 0);
+	assert_ok(put(&writer, "old", 1, 100));
+	assert_ok(put(&writer, "k", 2, 100));
 	php_hone_member_pin(&reader);
 	assert_int_equal(found(&reader, "old"), 1);
 	php_hone_member_close(&reader);
@@ -154,14 +152,14 @@ PAIR_TEST(a_closed_slot_learns_nothing)
 PAIR_TEST(what_is_known_is_not_freed)
 {
 	struct php_hone_key key = key_of("k");
-	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	assert_ok(put(&writer, "k", 1, 5000));
 	php_hone_member_pin(&reader);
 	assert_int_equal(found(&reader, "k"), 1);
 	const struct php_hone_entry *entry =
 		php_hone_store_known(&reader, &key);
 	assert_non_null(entry);
 	for (unsigned i = 0; i < 2000; i++)
-		assert_int_equal(put(&writer, "k", i + 2, 5000), 0);
+		assert_ok(put(&writer, "k", i + 2, 5000));
 	uint64_t number = 0;
 	assert_true(is_whole(entry, &number));
 	assert_int_equal(number, 1);
@@ -172,10 +170,10 @@ PAIR_TEST(what_is_known_is_not_freed)
 PAIR_TEST(a_new_value_is_as_used_as_the_old_one)
 {
 	struct php_hone_key key = key_of("k");
-	assert_int_equal(put(&writer, "k", 1, 100), 0);
+	assert_ok(put(&writer, "k", 1, 100));
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(found(&reader, "k"), 1);
-	assert_int_equal(put(&writer, "k", 2, 100), 0);
+	assert_ok(put(&writer, "k", 2, 100));
 	assert_int_equal(php_hone_fetch_peek(&reader, &key)->used, 3);
 	php_hone_fetch_end(&reader);
 }
@@ -233,16 +231,15 @@ read_forward(void *opaque)
 PAIR_TEST(nobody_goes_back)
 {
 	pthread_t threads[READERS];
-	assert_int_equal(put(&writer, "k", 1, 8), 0);
+	assert_ok(put(&writer, "k", 1, 8));
 	for (unsigned i = 0; i < READERS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, read_forward,
-					 writer.store),
-			0);
+		assert_ok(pthread_create(
+			&threads[i], NULL, read_forward, writer.store));
 	/* Else a busy machine may do all stores before the first fetch. */
 	while (ready < READERS && errors == 0)
 		sched_yield();
 	for (unsigned i = 0; i < STORES; i++)
-		assert_int_equal(put(&writer, "k", i + 2, 8), 0);
+		assert_ok(put(&writer, "k", i + 2, 8));
 	done = true;
 	for (unsigned i = 0; i < READERS; i++)
 		pthread_join(threads[i], NULL);

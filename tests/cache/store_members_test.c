@@ -40,16 +40,16 @@ whole(const struct php_hone_entry *entry, uint64_t number)
 PAIR_TEST(what_a_pin_has_stays_through_all)
 {
 	const struct php_hone_entry *old[3];
-	assert_int_equal(put(&writer, "replaced", 1, 5000), 0);
-	assert_int_equal(put(&writer, "deleted", 2, 5000), 0);
-	assert_int_equal(put(&writer, "evicted", 3, 5000), 0);
+	assert_ok(put(&writer, "replaced", 1, 5000));
+	assert_ok(put(&writer, "deleted", 2, 5000));
+	assert_ok(put(&writer, "evicted", 3, 5000));
 	php_hone_member_pin(&reader);
 	old[0] = find(&reader, "replaced");
 	old[1] = find(&reader, "deleted");
 	old[2] = find(&reader, "evicted");
-	assert_int_equal(put(&writer, "replaced", 9, 6000), 0);
+	assert_ok(put(&writer, "replaced", 9, 6000));
 	struct php_hone_key key = key_of("deleted");
-	assert_int_equal(php_hone_store_delete(&writer, &key), 0);
+	assert_ok(php_hone_store_delete(&writer, &key));
 	assert_int_equal(churn(&writer, 300), 0);
 	assert_int_equal(churn(&writer, 100000), 0);
 	php_hone_store_clear(&writer);
@@ -60,12 +60,12 @@ PAIR_TEST(what_a_pin_has_stays_through_all)
 	/* Now all of it can be had. */
 	struct php_hone_store_info info;
 	php_hone_store_info(&writer, &info);
-	assert_int_equal(put(&writer, "large", 4, info.largest_value), 0);
+	assert_ok(put(&writer, "large", 4, info.largest_value));
 }
 
 PAIR_TEST(a_pin_nests)
 {
-	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	assert_ok(put(&writer, "k", 1, 5000));
 	php_hone_member_pin(&reader);
 	php_hone_member_pin(&reader);
 	const struct php_hone_entry *entry = find(&reader, "k");
@@ -78,7 +78,7 @@ PAIR_TEST(a_pin_nests)
 
 PAIR_TEST(a_sleeper_is_closed_and_keeps_what_it_has)
 {
-	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	assert_ok(put(&writer, "k", 1, 5000));
 	php_hone_member_pin(&reader);
 	const struct php_hone_entry *entry = find(&reader, "k");
 	time_passes(1000);
@@ -103,15 +103,15 @@ PAIR_TEST(a_closed_reader_has_an_entry_until_the_fetch_ends)
 	php_hone_member_pin(&reader);
 	php_hone_member_close(&reader);
 	for (uint64_t i = 0; i < 5; i++) {
-		assert_int_equal(put(&writer, "k", i, 50000), 0);
-		assert_int_equal(put(&writer, "l", i, 50000), 0);
+		assert_ok(put(&writer, "k", i, 50000));
+		assert_ok(put(&writer, "l", i, 50000));
 		struct php_hone_key k = key_of("k");
 		struct php_hone_key l = key_of("l");
 		assert_false(is_open(&reader));
 		const struct php_hone_entry *entry[2] = {
 			php_hone_fetch_find(&reader, &k),
 			php_hone_fetch_find(&reader, &l)};
-		assert_int_equal(put(&writer, "k", 8, 50000), 0);
+		assert_ok(put(&writer, "k", 8, 50000));
 		php_hone_store_clear(&writer);
 		(void)churn(&writer, 300);
 		assert_true(whole(entry[0], i) && whole(entry[1], i));
@@ -121,13 +121,13 @@ PAIR_TEST(a_closed_reader_has_an_entry_until_the_fetch_ends)
 	/* It holds nothing back. */
 	struct php_hone_store_info info;
 	php_hone_store_info(&writer, &info);
-	assert_int_equal(put(&writer, "large", 4, info.largest_value), 0);
+	assert_ok(put(&writer, "large", 4, info.largest_value));
 	php_hone_member_unpin(&reader);
 }
 
 PAIR_TEST(a_reader_without_a_pin_has_an_entry_until_the_fetch_ends)
 {
-	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	assert_ok(put(&writer, "k", 1, 5000));
 	assert_false(is_open(&reader));
 	struct php_hone_key key = key_of("k");
 	const struct php_hone_entry *entry = php_hone_fetch_find(&reader, &key);
@@ -142,7 +142,7 @@ static const struct php_hone_entry *
 begin(const char *name, uint64_t number)
 {
 	struct php_hone_key key = key_of(name);
-	assert_int_equal(put(&writer, name, number, 5000), 0);
+	assert_ok(put(&writer, name, number, 5000));
 	return php_hone_fetch_find(&reader, &key);
 }
 
@@ -210,7 +210,7 @@ PAIR_TEST(a_fetch_of_a_key_inside_one_of_the_same_key_holds_no_more)
 
 PAIR_TEST(a_reader_stopped_in_a_fetch_holds_one_chain)
 {
-	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	assert_ok(put(&writer, "k", 1, 5000));
 	php_hone_member_pin(&reader);
 	struct php_hone_key key = key_of("k");
 	const struct php_hone_entry *entry = php_hone_fetch_find(&reader, &key);
@@ -251,7 +251,7 @@ PAIR_TEST(out_of_memory_is_an_error_and_passes)
 	/* That was no wipe. */
 	assert_true(left > n / 2);
 	php_hone_member_unpin(&reader);
-	assert_int_equal(put(&writer, "k", 1, 500000), 0);
+	assert_ok(put(&writer, "k", 1, 500000));
 	assert_int_equal(churn(&writer, 3000), 0);
 }
 
@@ -261,14 +261,14 @@ PAIR_TEST(who_replaces_what_it_found_has_memory)
 	struct php_hone_store_info info;
 	php_hone_member_pin(&writer);
 	php_hone_store_info(&writer, &info);
-	assert_int_equal(put(&writer, "first", 7, 5000), 0);
+	assert_ok(put(&writer, "first", 7, 5000));
 	const struct php_hone_entry *first = find(&writer, "first");
-	assert_int_equal(put(&writer, "k", 0, 5000), 0);
+	assert_ok(put(&writer, "k", 0, 5000));
 	for (unsigned i = 1; i < 4 * info.size / 5000; i++) {
 		uint64_t number = 0;
-		assert_int_equal(get(&writer, "k", &number), 0);
+		assert_ok(get(&writer, "k", &number));
 		assert_int_equal(number, i - 1);
-		assert_int_equal(put(&writer, "k", i, 5000), 0);
+		assert_ok(put(&writer, "k", i, 5000));
 	}
 	/* What it found while its slot was open is as it was. */
 	assert_true(whole(first, 7));
@@ -280,9 +280,9 @@ PAIR_TEST(slots_are_limited_and_come_back)
 	struct php_hone_store *few = NULL;
 	struct php_hone_store_attr attr = {.size = (size_t)2 << 20, .slots = 3};
 	struct php_hone_member m[4];
-	assert_int_equal(php_hone_store_create(&few, &attr), 0);
+	assert_ok(php_hone_store_create(&few, &attr));
 	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(php_hone_member_join(&m[i], few), 0);
+		assert_ok(php_hone_member_join(&m[i], few));
 	assert_int_equal(php_hone_member_join(&m[3], few), -EAGAIN);
 	php_hone_member_leave(&m[1]);
 	fflush(NULL);
@@ -298,7 +298,7 @@ PAIR_TEST(slots_are_limited_and_come_back)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status));
 	/* The slot of a process that was killed. */
-	assert_int_equal(php_hone_member_join(&m[3], few), 0);
+	assert_ok(php_hone_member_join(&m[3], few));
 	php_hone_store_unmap(few);
 }
 
@@ -308,7 +308,7 @@ reading_process(void)
 {
 	int ready[2];
 	char byte = 0;
-	assert_int_equal(pipe(ready), 0);
+	assert_ok(pipe(ready));
 	fflush(NULL);
 	pid_t pid = fork();
 	if (pid == 0) {
@@ -336,7 +336,7 @@ PAIR_TEST(a_killed_reader_holds_nothing)
 	skip_if_zombies_count_as_alive();
 	struct php_hone_store_info info;
 	php_hone_store_info(&writer, &info);
-	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	assert_ok(put(&writer, "k", 1, 5000));
 	pid_t pid = reading_process();
 	assert_int_equal(put(&writer, "large", 2, info.largest_value), -ENOMEM);
 	kill(pid, SIGKILL);
@@ -345,6 +345,6 @@ PAIR_TEST(a_killed_reader_holds_nothing)
 	assert_int_equal(waitid(P_PID, (id_t)pid, &dead, WEXITED | WNOWAIT), 0);
 	/* What failed is not tried again at once. */
 	time_passes(1000);
-	assert_int_equal(put(&writer, "large", 2, info.largest_value), 0);
+	assert_ok(put(&writer, "large", 2, info.largest_value));
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }

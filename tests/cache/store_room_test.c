@@ -47,12 +47,12 @@ fill_by_two(struct php_hone_store *store, uint32_t ttl)
 	struct php_hone_store_info info = {0};
 	unsigned reports = 0;
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(php_hone_member_join(&members[i], store), 0);
+		assert_ok(php_hone_member_join(&members[i], store));
 		php_hone_member_pin(&members[i]);
 	}
 	for (size_t i = 0; info.evictions + info.expirations < 100; i++) {
 		struct php_hone_member *m = &members[i % 2];
-		assert_int_equal(store_only(m, i, 10000, ttl), 0);
+		assert_ok(store_only(m, i, 10000, ttl));
 		time_passes(ttl != 0 ? 100 : 0);
 		if (m->evicted)
 			reports += 1u << i % 2;
@@ -107,7 +107,7 @@ TEST(random_traffic_does_not_fragment)
 	stop_clock();
 	struct php_hone_store *store = make_store((size_t)64 << 20, 0);
 	struct php_hone_member m;
-	assert_int_equal(php_hone_member_join(&m, store), 0);
+	assert_ok(php_hone_member_join(&m, store));
 	size_t turns = 200000 / SLOW;
 	double used = 0;
 	unsigned failed = 0;
@@ -137,7 +137,7 @@ TEST(random_traffic_does_not_fragment)
 	/* After all that, the largest value still finds room. */
 	struct php_hone_store_info info;
 	php_hone_store_info(&m, &info);
-	assert_int_equal(store_only(&m, 0, info.largest_value, 0), 0);
+	assert_ok(store_only(&m, 0, info.largest_value, 0));
 	php_hone_member_leave(&m);
 	php_hone_store_unmap(store);
 }
@@ -147,13 +147,13 @@ TEST(small_free_blocks_make_room)
 {
 	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
 	struct php_hone_member m;
-	assert_int_equal(php_hone_member_join(&m, store), 0);
+	assert_ok(php_hone_member_join(&m, store));
 	for (size_t i = 0; i < 1000; i++)
-		assert_int_equal(store_only(&m, i % 100, 500, 0), 0);
+		assert_ok(store_only(&m, i % 100, 500, 0));
 	assert_true(store->shards[0].sums[PHP_HONE_QUICK] != 0);
 	struct php_hone_store_info info;
 	php_hone_store_info(&m, &info);
-	assert_int_equal(store_only(&m, 0, info.largest_value, 0), 0);
+	assert_ok(store_only(&m, 0, info.largest_value, 0));
 	assert_null(audit(&m));
 	php_hone_member_leave(&m);
 	php_hone_store_unmap(store);
@@ -249,7 +249,7 @@ compare(double skew, size_t bytes_least, size_t bytes_more)
 	lru->next[KEYS] = lru->prev[KEYS] = KEYS;
 	struct php_hone_store *store = make_store(sum / 2, 0);
 	struct php_hone_member m;
-	assert_int_equal(php_hone_member_join(&m, store), 0);
+	assert_ok(php_hone_member_join(&m, store));
 	struct php_hone_store_info info;
 	php_hone_store_info(&m, &info);
 	lru->most = info.size;
@@ -263,7 +263,7 @@ compare(double skew, size_t bytes_least, size_t bytes_more)
 		if (fetch_only(&m, k))
 			hits += count;
 		else
-			assert_int_equal(store_only(&m, k, data[k], 0), 0);
+			assert_ok(store_only(&m, k, data[k], 0));
 		php_hone_member_unpin(&m);
 		lru_hits += lru_touch(lru, k) && count;
 	}
@@ -303,14 +303,14 @@ TEST(claims_stay_when_memory_is_short)
 	struct php_hone_member owner, m;
 	char name[24];
 	struct php_hone_key key = numbered(name, 1);
-	assert_int_equal(php_hone_member_join(&owner, store), 0);
-	assert_int_equal(php_hone_member_join(&m, store), 0);
-	assert_int_equal(php_hone_store_claim(&owner, &key, 100), 0);
+	assert_ok(php_hone_member_join(&owner, store));
+	assert_ok(php_hone_member_join(&m, store));
+	assert_ok(php_hone_store_claim(&owner, &key, 100));
 	for (size_t i = 0; i < 40000; i++)
-		assert_int_equal(store_only(&m, 10 + i, 850, 0), 0);
+		assert_ok(store_only(&m, 10 + i, 850, 0));
 	assert_int_equal(php_hone_store_claim(&m, &key, 100), -EBUSY);
 	for (size_t i = 0; i < 400; i++)
-		assert_int_equal(store_only(&m, 10 + i, 100000, 0), 0);
+		assert_ok(store_only(&m, 10 + i, 100000, 0));
 	assert_int_equal(php_hone_store_claim(&m, &key, 100), -EBUSY);
 	php_hone_member_leave(&m);
 	php_hone_member_leave(&owner);
@@ -433,7 +433,7 @@ run_requests(const struct shape *of)
 	memset(workers, 0, sizeof workers);
 	for (unsigned i = 0; i < WORKERS; i++) {
 		workers[i].random = of->seed * WORKERS + i + 1;
-		assert_int_equal(php_hone_member_join(&workers[i].m, store), 0);
+		assert_ok(php_hone_member_join(&workers[i].m, store));
 	}
 	/* One after the other, so that their ends are apart. */
 	for (unsigned turn = 0; stored < REQUESTS_STORES; turn++) {
@@ -484,7 +484,7 @@ TEST(values_of_one_size_take_turns_in_two_blocks)
 {
 	struct php_hone_store *store = make_store((size_t)8 << 20, 1);
 	struct php_hone_member m;
-	assert_int_equal(php_hone_member_join(&m, store), 0);
+	assert_ok(php_hone_member_join(&m, store));
 	const struct php_hone_entry *at[8];
 	char name[24];
 	/* Two blocks of that size, each with another entry after it. */
@@ -492,10 +492,10 @@ TEST(values_of_one_size_take_turns_in_two_blocks)
 		assert_int_equal(
 			store_only(&m, i, i % 2 == 0 ? 100000 : 100, 0), 0);
 	struct php_hone_key key = numbered(name, 2);
-	assert_int_equal(php_hone_store_delete(&m, &key), 0);
+	assert_ok(php_hone_store_delete(&m, &key));
 	key = numbered(name, 0);
 	for (size_t i = 0; i < 8; i++) {
-		assert_int_equal(store_only(&m, 0, 100000, 0), 0);
+		assert_ok(store_only(&m, 0, 100000, 0));
 		at[i] = find_key(&m, &key);
 	}
 	for (size_t i = 2; i < 8; i++)
@@ -509,18 +509,18 @@ TEST(expired_entries_go_first)
 	stop_clock();
 	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
 	struct php_hone_member m;
-	assert_int_equal(php_hone_member_join(&m, store), 0);
+	assert_ok(php_hone_member_join(&m, store));
 	php_hone_member_pin(&m);
 	/* Half of the memory for a second, nearly half for longer. */
 	for (size_t i = 0; i < 1800; i++) {
-		assert_int_equal(store_only(&m, i, 850, 1), 0);
-		assert_int_equal(store_only(&m, 10000 + i, 850, 1000), 0);
+		assert_ok(store_only(&m, i, 850, 1));
+		assert_ok(store_only(&m, 10000 + i, 850, 1000));
 	}
 	php_hone_member_unpin(&m);
 	time_passes(2000);
 	php_hone_member_pin(&m);
 	for (size_t i = 0; i < 1200; i++)
-		assert_int_equal(store_only(&m, 20000 + i, 850, 0), 0);
+		assert_ok(store_only(&m, 20000 + i, 850, 0));
 	struct php_hone_store_info info;
 	php_hone_store_info(&m, &info);
 	unsigned kept = 0;

@@ -147,9 +147,9 @@ put_cold_part(void)
 	struct php_hone_key key = key_of("cold");
 	struct php_hone_room room = {.key = &key, .data = 10100, .cold = true};
 	struct php_hone_entry *entry;
-	assert_int_equal(reserve_part(&m, &room, 2, &entry), 0);
+	assert_ok(reserve_part(&m, &room, 2, &entry));
 	entry->value[1] |= PHP_HONE_PACKABLE;
-	assert_int_equal(php_hone_store_publish(&m, entry, PHP_HONE_STORE), 0);
+	assert_ok(php_hone_store_publish(&m, entry, PHP_HONE_STORE));
 }
 
 static void
@@ -157,16 +157,15 @@ open_store(bool full)
 {
 	char name[24];
 	store = make_store((size_t)1 << 20, 1);
-	assert_int_equal(php_hone_member_join(&m, store), 0);
+	assert_ok(php_hone_member_join(&m, store));
 	for (unsigned i = 0; i < FIXED; i++) {
 		name_fixed(name, i);
-		assert_int_equal(
-			put_form(&m, name, i, 100 + i * 40, i % 2 != 0), 0);
+		assert_ok(put_form(&m, name, i, 100 + i * 40, i % 2 != 0));
 	}
 	put_cold_part();
 	for (unsigned i = 0; full && i < 60; i++) {
 		snprintf(name, sizeof name, "filler%u", i);
-		assert_int_equal(put(&m, name, i, 35000), 0);
+		assert_ok(put(&m, name, i, 35000));
 	}
 	/* Blocks of some sizes between live ones. */
 	for (unsigned i = 9; i < FIXED; i += 4) {
@@ -423,10 +422,10 @@ watch(void (*run)(struct php_hone_member *child), unsigned keys)
 {
 	char name[24];
 	store = make_store((size_t)1 << 20, 1);
-	assert_int_equal(php_hone_member_join(&m, store), 0);
+	assert_ok(php_hone_member_join(&m, store));
 	for (unsigned i = 0; i < keys; i++) {
 		name_of(name, i);
-		assert_int_equal(put(&m, name, i, 1000), 0);
+		assert_ok(put(&m, name, i, 1000));
 	}
 	php_hone_member_pin(&m);
 	learn(keys);
@@ -447,23 +446,23 @@ watch(void (*run)(struct php_hone_member *child), unsigned keys)
 TEST(what_is_replaced_is_not_known)
 {
 	skip_if_nobody_can_be_killed();
-	assert_int_equal(watch(replace_known, FEW), 0);
+	assert_ok(watch(replace_known, FEW));
 }
 
 TEST(what_is_deleted_is_not_known)
 {
 	skip_if_nobody_can_be_killed();
-	assert_int_equal(watch(delete_known, FEW), 0);
+	assert_ok(watch(delete_known, FEW));
 }
 
 TEST(what_is_cleared_is_not_known)
 {
 	skip_if_nobody_can_be_killed();
-	assert_int_equal(watch(run_clear, FEW), 0);
+	assert_ok(watch(run_clear, FEW));
 }
 
 TEST(what_is_evicted_is_not_known)
 {
 	skip_if_nobody_can_be_killed();
-	assert_int_equal(watch(run_evict, MANY), 0);
+	assert_ok(watch(run_evict, MANY));
 }

@@ -22,9 +22,9 @@ setup(void **state)
 	assert_non_null(s);
 	stop_clock();
 	s->store = make_store((size_t)8 << 20, 1);
-	assert_int_equal(php_hone_member_join(&s->m, s->store), 0);
+	assert_ok(php_hone_member_join(&s->m, s->store));
 	php_hone_member_pin(&s->m);
-	assert_int_equal(put(&s->m, "key", 1, 100), 0);
+	assert_ok(put(&s->m, "key", 1, 100));
 	*state = s;
 	return 0;
 }
@@ -73,7 +73,7 @@ static void
 end_writer(struct stopped *s, int signal)
 {
 	int status = 0;
-	assert_int_equal(kill(s->writer, signal), 0);
+	assert_ok(kill(s->writer, signal));
 	assert_int_equal(waitpid(s->writer, &status, 0), s->writer);
 	assert_true(signal == SIGKILL
 			    ? WIFSIGNALED(status)
@@ -90,7 +90,7 @@ reserve_large(struct php_hone_member *m)
 	struct php_hone_key key = key_of("large");
 	struct php_hone_room room = {.key = &key, .data = 100000};
 	struct php_hone_entry *entry;
-	assert_int_equal(reserve(m, &room, 2, &entry), 0);
+	assert_ok(reserve(m, &room, 2, &entry));
 	return entry;
 }
 
@@ -141,7 +141,7 @@ STOPPED_TEST(every_call_that_writes_returns)
 	assert_true(mutex_waits() > waits + SLICES);
 	/* Readers do not wait. */
 	uint64_t number = 0;
-	assert_int_equal(get(m, "key", &number), 0);
+	assert_ok(get(m, "key", &number));
 	assert_int_equal(number, 1);
 	end_writer(s, SIGCONT);
 }
@@ -158,12 +158,12 @@ STOPPED_TEST(a_writer_that_goes_on_has_lost_nothing)
 		-ETIMEDOUT);
 	end_writer(s, SIGCONT);
 	uint64_t number = 0;
-	assert_int_equal(get(&s->m, "of the writer", &number), 0);
+	assert_ok(get(&s->m, "of the writer", &number));
 	assert_int_equal(number, 7);
 	assert_int_equal(get(&s->m, "large", &number), -ENOENT);
 	/* Also within the second without waits. The reservation that was not
 	 * published is gone. */
-	assert_int_equal(put(&s->m, "key", 3, 100), 0);
+	assert_ok(put(&s->m, "key", 3, 100));
 	php_hone_store_info(&s->m, &after);
 	assert_int_equal(after.recoveries, 0);
 	assert_true(after.used < before.used + 1000);
@@ -176,7 +176,7 @@ STOPPED_TEST(a_writer_that_is_killed_then_is_recovered_from)
 	start_writer(s);
 	assert_int_equal(put(&s->m, "key", 2, 100), -ETIMEDOUT);
 	end_writer(s, SIGKILL);
-	assert_int_equal(put(&s->m, "key", 3, 100), 0);
+	assert_ok(put(&s->m, "key", 3, 100));
 	struct php_hone_store_info info;
 	php_hone_store_info(&s->m, &info);
 	assert_int_equal(info.recoveries, 1);
@@ -191,7 +191,7 @@ STOPPED_TEST(a_member_that_leaves_meanwhile_loses_no_memory)
 	struct php_hone_store_info before, after;
 	php_hone_store_info(&s->m, &before);
 	struct php_hone_member leaves;
-	assert_int_equal(php_hone_member_join(&leaves, s->store), 0);
+	assert_ok(php_hone_member_join(&leaves, s->store));
 	(void)reserve_large(&leaves);
 	start_writer(s);
 	php_hone_member_leave(&leaves);
@@ -205,7 +205,7 @@ STOPPED_TEST(one_member_tells_it_each_minute)
 {
 	struct stopped *s = *state;
 	struct php_hone_member other;
-	assert_int_equal(php_hone_member_join(&other, s->store), 0);
+	assert_ok(php_hone_member_join(&other, s->store));
 	assert_true(php_hone_store_tell(s->m.store, PHP_HONE_TELL_STOPPED));
 	assert_false(php_hone_store_tell(s->m.store, PHP_HONE_TELL_STOPPED));
 	assert_false(php_hone_store_tell(other.store, PHP_HONE_TELL_STOPPED));

@@ -116,7 +116,7 @@ make_store(size_t size, unsigned shards)
 	struct php_hone_store *store = NULL;
 	struct php_hone_store_attr attr = {
 		.size = size, .shards = shards, .name = "test"};
-	assert_int_equal(php_hone_store_create(&store, &attr), 0);
+	assert_ok(php_hone_store_create(&store, &attr));
 	return store;
 }
 
@@ -127,7 +127,7 @@ member_setup(void **state)
 	assert_non_null(m);
 	stop_clock();
 	struct php_hone_store *store = make_store((size_t)8 << 20, 2);
-	assert_int_equal(php_hone_member_join(m, store), 0);
+	assert_ok(php_hone_member_join(m, store));
 	php_hone_member_pin(m);
 	*state = m;
 	return 0;
@@ -388,7 +388,7 @@ bool
 single_step(pid_t pid)
 {
 	int status = 0;
-	assert_int_equal(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+	assert_ok(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
 }
@@ -580,8 +580,8 @@ pair_setup(void **state)
 	(void)state;
 	stop_clock();
 	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
-	assert_int_equal(php_hone_member_join(&reader, store), 0);
-	assert_int_equal(php_hone_member_join(&writer, store), 0);
+	assert_ok(php_hone_member_join(&reader, store));
+	assert_ok(php_hone_member_join(&writer, store));
 	return 0;
 }
 

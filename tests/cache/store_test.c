@@ -12,7 +12,7 @@ static void
 expect(struct php_hone_member *m, const char *name, uint64_t number)
 {
 	uint64_t is = 0;
-	assert_int_equal(get(m, name, &is), 0);
+	assert_ok(get(m, name, &is));
 	assert_int_equal(is, number);
 }
 
@@ -27,15 +27,15 @@ MEMBER_TEST(what_is_stored_is_found)
 {
 	struct php_hone_member *m = *state;
 	expect_none(m, "a");
-	assert_int_equal(put(m, "a", 1, 100), 0);
-	assert_int_equal(put(m, "b", 2, 0), 0);
-	assert_int_equal(put(m, "", 3, 1000), 0);
-	assert_int_equal(put(m, "large", 4, 1000000), 0);
+	assert_ok(put(m, "a", 1, 100));
+	assert_ok(put(m, "b", 2, 0));
+	assert_ok(put(m, "", 3, 1000));
+	assert_ok(put(m, "large", 4, 1000000));
 	expect(m, "a", 1);
 	expect(m, "b", 2);
 	expect(m, "", 3);
 	expect(m, "large", 4);
-	assert_int_equal(put(m, "a", 5, 70000), 0);
+	assert_ok(put(m, "a", 5, 70000));
 	expect(m, "a", 5);
 }
 
@@ -44,15 +44,15 @@ MEMBER_TEST(keys_of_one_hash_are_told_apart)
 	struct php_hone_member *m = *state;
 	/* "Ez" and "FY" have one hash: 33 * ('F' - 'E') == 'z' - 'Y'. */
 	assert_int_equal(key_of("Ez").hash, key_of("FY").hash);
-	assert_int_equal(put(m, "Ez", 1, 10), 0);
+	assert_ok(put(m, "Ez", 1, 10));
 	expect_none(m, "FY");
-	assert_int_equal(put(m, "FY", 2, 10), 0);
-	assert_int_equal(put(m, "EzEz", 3, 10), 0);
-	assert_int_equal(put(m, "FYEz", 4, 10), 0);
+	assert_ok(put(m, "FY", 2, 10));
+	assert_ok(put(m, "EzEz", 3, 10));
+	assert_ok(put(m, "FYEz", 4, 10));
 	expect(m, "Ez", 1);
 	expect(m, "FY", 2);
 	struct php_hone_key key = key_of("EzEz");
-	assert_int_equal(php_hone_store_delete(m, &key), 0);
+	assert_ok(php_hone_store_delete(m, &key));
 	expect(m, "FYEz", 4);
 	expect_none(m, "EzEz");
 }
@@ -64,7 +64,7 @@ publish(struct php_hone_member *m, const char *name, uint64_t number,
 	struct php_hone_key key = key_of(name);
 	struct php_hone_room room = {.key = &key, .data = 50};
 	struct php_hone_entry *entry;
-	assert_int_equal(reserve(m, &room, number, &entry), 0);
+	assert_ok(reserve(m, &room, number, &entry));
 	return php_hone_store_publish(m, entry, how);
 }
 
@@ -73,10 +73,10 @@ MEMBER_TEST(add_and_replace_go_by_what_exists)
 	struct php_hone_member *m = *state;
 	assert_int_equal(publish(m, "k", 1, PHP_HONE_REPLACE), -ENOENT);
 	expect_none(m, "k");
-	assert_int_equal(publish(m, "k", 2, PHP_HONE_ADD), 0);
+	assert_ok(publish(m, "k", 2, PHP_HONE_ADD));
 	assert_int_equal(publish(m, "k", 3, PHP_HONE_ADD), -EEXIST);
 	expect(m, "k", 2);
-	assert_int_equal(publish(m, "k", 4, PHP_HONE_REPLACE), 0);
+	assert_ok(publish(m, "k", 4, PHP_HONE_REPLACE));
 	expect(m, "k", 4);
 }
 
@@ -85,9 +85,9 @@ MEMBER_TEST(delete_removes_one_key)
 	struct php_hone_member *m = *state;
 	struct php_hone_key key = key_of("k");
 	assert_int_equal(php_hone_store_delete(m, &key), -ENOENT);
-	assert_int_equal(put(m, "k", 1, 64), 0);
-	assert_int_equal(put(m, "l", 2, 64), 0);
-	assert_int_equal(php_hone_store_delete(m, &key), 0);
+	assert_ok(put(m, "k", 1, 64));
+	assert_ok(put(m, "l", 2, 64));
+	assert_ok(php_hone_store_delete(m, &key));
 	expect_none(m, "k");
 	expect(m, "l", 2);
 	assert_int_equal(php_hone_store_delete(m, &key), -ENOENT);
@@ -97,14 +97,14 @@ MEMBER_TEST(delete_entry_spares_a_newer_one)
 {
 	struct php_hone_member *m = *state;
 	struct php_hone_key key = key_of("k");
-	assert_int_equal(put(m, "k", 1, 64), 0);
+	assert_ok(put(m, "k", 1, 64));
 	const struct php_hone_entry *old = find_key(m, &key);
 	assert_true(m->open);
-	assert_int_equal(put(m, "k", 2, 64), 0);
+	assert_ok(put(m, "k", 2, 64));
 	assert_int_equal(php_hone_store_delete_entry(m, old), -ENOENT);
 	expect(m, "k", 2);
 	const struct php_hone_entry *new = find_key(m, &key);
-	assert_int_equal(php_hone_store_delete_entry(m, new), 0);
+	assert_ok(php_hone_store_delete_entry(m, new));
 	expect_none(m, "k");
 	/* Both are as they were: the pin keeps them. */
 	uint64_t number = 0;
@@ -120,15 +120,15 @@ MEMBER_TEST(change_is_in_place)
 	struct php_hone_change swap = {
 		.type = 7, .compare = true, .old = 8, .by = 5};
 	assert_int_equal(php_hone_store_change(m, &key, &add), -ENOENT);
-	assert_int_equal(put(m, "n", 7, 0), 0);
+	assert_ok(put(m, "n", 7, 0));
 	assert_int_equal(php_hone_store_change(m, &key, &swap), -ECANCELED);
-	assert_int_equal(php_hone_store_change(m, &key, &add), 0);
+	assert_ok(php_hone_store_change(m, &key, &add));
 	assert_int_equal(add.result, 8);
 	add.type = 6;
 	assert_int_equal(php_hone_store_change(m, &key, &add), -ECANCELED);
 	const struct php_hone_entry *entry = find_key(m, &key);
 	assert_int_equal(entry->value[0], 8);
-	assert_int_equal(php_hone_store_change(m, &key, &swap), 0);
+	assert_ok(php_hone_store_change(m, &key, &swap));
 	assert_int_equal(swap.result, 5);
 	assert_int_equal(entry->value[0], 5);
 	assert_int_equal(entry->value[1], 7);
@@ -136,8 +136,8 @@ MEMBER_TEST(change_is_in_place)
 	/* What has flags is not a number. */
 	struct php_hone_room room = {.key = &key, .data = PART};
 	struct php_hone_entry *flagged;
-	assert_int_equal(reserve_part(m, &room, 7, &flagged), 0);
-	assert_int_equal(php_hone_store_publish(m, flagged, PHP_HONE_STORE), 0);
+	assert_ok(reserve_part(m, &room, 7, &flagged));
+	assert_ok(php_hone_store_publish(m, flagged, PHP_HONE_STORE));
 	add.type = 7;
 	assert_int_equal(php_hone_store_change(m, &key, &add), -ECANCELED);
 }
@@ -148,7 +148,7 @@ MEMBER_TEST(clear_removes_all)
 	char name[16];
 	for (unsigned i = 0; i < 1000; i++) {
 		snprintf(name, sizeof name, "%u", i);
-		assert_int_equal(put(m, name, i, i), 0);
+		assert_ok(put(m, name, i, i));
 	}
 	struct php_hone_store_info info;
 	php_hone_store_info(m, &info);
@@ -159,7 +159,7 @@ MEMBER_TEST(clear_removes_all)
 	assert_int_equal(info.entries, 0);
 	assert_int_equal(info.hits, 0);
 	expect_none(m, "5");
-	assert_int_equal(put(m, "5", 6, 7), 0);
+	assert_ok(put(m, "5", 6, 7));
 	expect(m, "5", 6);
 }
 
@@ -167,7 +167,7 @@ MEMBER_TEST(clear_removes_all)
 MEMBER_TEST(hits_are_counted_rarely_and_rightly)
 {
 	struct php_hone_member *m = *state;
-	assert_int_equal(put(m, "k", 1, 1), 0);
+	assert_ok(put(m, "k", 1, 1));
 	struct php_hone_key key = key_of("k");
 	uint32_t counts = 0, before = 0;
 	for (unsigned i = 0; i < 100000; i++) {
@@ -193,12 +193,12 @@ MEMBER_TEST(sizes_and_keys_have_limits)
 	name[PHP_HONE_KEY_MOST + 1] = '\0';
 	assert_int_equal(put(m, name, 1, 1), -EINVAL);
 	name[PHP_HONE_KEY_MOST] = '\0';
-	assert_int_equal(put(m, name, 2, 100), 0);
+	assert_ok(put(m, name, 2, 100));
 	expect(m, name, 2);
 	free(name);
 	/* All else goes for the largest one. */
 	php_hone_member_unpin(m);
-	assert_int_equal(put(m, "k", 3, info.largest_value), 0);
+	assert_ok(put(m, "k", 3, info.largest_value));
 	php_hone_member_pin(m);
 	expect(m, "k", 3);
 }
@@ -207,8 +207,8 @@ TEST(small_stores_take_large_values)
 {
 	struct php_hone_store *store = make_store((size_t)32 << 20, 0);
 	struct php_hone_member m;
-	assert_int_equal(php_hone_member_join(&m, store), 0);
-	assert_int_equal(put(&m, "large", 1, (size_t)14 << 20), 0);
+	assert_ok(php_hone_member_join(&m, store));
+	assert_ok(put(&m, "large", 1, (size_t)14 << 20));
 	expect(&m, "large", 1);
 	php_hone_member_leave(&m);
 	php_hone_store_unmap(store);
@@ -234,15 +234,15 @@ MEMBER_TEST(cancelled_blocks_are_free_again)
 	struct php_hone_entry *entry;
 	for (size_t bytes = 10; bytes < 1000000; bytes *= 100) {
 		struct php_hone_room room = {.key = &key, .data = bytes};
-		assert_int_equal(reserve(m, &room, 1, &entry), 0);
+		assert_ok(reserve(m, &room, 1, &entry));
 		php_hone_store_cancel(m, entry);
 		/* Left as by longjmp(): the next call cancels it. */
-		assert_int_equal(reserve(m, &room, 1, &entry), 0);
+		assert_ok(reserve(m, &room, 1, &entry));
 		expect_none(m, "k");
 		php_hone_store_info(m, &info);
 		assert_int_equal(info.free, before.free);
 		/* So does the last unpin. */
-		assert_int_equal(reserve(m, &room, 1, &entry), 0);
+		assert_ok(reserve(m, &room, 1, &entry));
 		php_hone_member_unpin(m);
 		assert_null(m->reserved);
 		assert_int_equal(m->locked, 0);
@@ -259,10 +259,10 @@ MEMBER_TEST(the_map_shows_what_is_where)
 	unsigned char map[64];
 	unsigned n[4] = {0};
 	uint64_t number = 0;
-	assert_int_equal(put(m, "k", 1, 2000000), 0);
+	assert_ok(put(m, "k", 1, 2000000));
 	/* So that it stays when it is replaced. */
-	assert_int_equal(get(m, "k", &number), 0);
-	assert_int_equal(put(m, "k", 2, 1000000), 0);
+	assert_ok(get(m, "k", &number));
+	assert_ok(put(m, "k", 2, 1000000));
 	php_hone_store_map(m, map, sizeof map);
 	for (unsigned i = 0; i < sizeof map; i++) {
 		assert_in_range(map[i], 0, 3);
@@ -280,9 +280,9 @@ TEST(readers_of_a_protected_store_cannot_write)
 	struct php_hone_store_attr attr = {
 		.size = (size_t)2 << 20, .protect = true};
 	struct php_hone_member m;
-	assert_int_equal(php_hone_store_create(&store, &attr), 0);
-	assert_int_equal(php_hone_member_join(&m, store), 0);
-	assert_int_equal(put(&m, "k", 1, 100), 0);
+	assert_ok(php_hone_store_create(&store, &attr));
+	assert_ok(php_hone_member_join(&m, store));
+	assert_ok(put(&m, "k", 1, 100));
 	php_hone_member_pin(&m);
 	struct php_hone_key key = key_of("k");
 	const struct php_hone_entry *entry = find_key(&m, &key);
@@ -400,15 +400,15 @@ MEMBER_TEST(a_change_leaves_the_rest_of_the_chain)
 	char name[32];
 	for (unsigned i = 0; i < 5; i++) {
 		name_of_one_hash(name, i);
-		assert_int_equal(put(m, name, i, 10), 0);
+		assert_ok(put(m, name, i, 10));
 	}
 	for (unsigned change = 0; change < 10; change++) {
 		name_of_one_hash(name, change % 5);
 		struct php_hone_key key = key_of(name);
 		if (change < 5)
-			assert_int_equal(put(m, name, 5 + change, 10), 0);
+			assert_ok(put(m, name, 5 + change, 10));
 		else
-			assert_int_equal(php_hone_store_delete(m, &key), 0);
+			assert_ok(php_hone_store_delete(m, &key));
 		for (unsigned i = 0; i < 5; i++) {
 			name_of_one_hash(name, i);
 			bool there = change < 5 || i > change - 5;
@@ -426,13 +426,13 @@ MEMBER_TEST(a_key_is_not_the_begin_of_another_one)
 		{"begin and end", 13, 77}, {"begin", 5, 77}, {"bEgin", 5, 77}};
 	struct php_hone_room room = {.key = &keys[0], .data = 10};
 	struct php_hone_entry *entry;
-	assert_int_equal(reserve(m, &room, 1, &entry), 0);
-	assert_int_equal(php_hone_store_publish(m, entry, PHP_HONE_STORE), 0);
+	assert_ok(reserve(m, &room, 1, &entry));
+	assert_ok(php_hone_store_publish(m, entry, PHP_HONE_STORE));
 	assert_non_null(find_key(m, &keys[0]));
 	assert_null(find_key(m, &keys[1]));
 	room.key = &keys[1];
-	assert_int_equal(reserve(m, &room, 2, &entry), 0);
-	assert_int_equal(php_hone_store_publish(m, entry, PHP_HONE_STORE), 0);
+	assert_ok(reserve(m, &room, 2, &entry));
+	assert_ok(php_hone_store_publish(m, entry, PHP_HONE_STORE));
 	assert_int_equal(find_key(m, &keys[0])->value[1], 1);
 	assert_int_equal(find_key(m, &keys[1])->value[1], 2);
 	assert_null(find_key(m, &keys[2]));
@@ -444,10 +444,10 @@ MEMBER_TEST(keys_of_one_hash_fill_one_chain_alone)
 	struct php_hone_store_info info;
 	char name[32];
 	uint64_t is = 0;
-	assert_int_equal(put(m, "other", 7, 10), 0);
+	assert_ok(put(m, "other", 7, 10));
 	for (unsigned i = 0; i < 4096; i++) {
 		name_of_one_hash(name, i);
-		assert_int_equal(put(m, name, i, 10), 0);
+		assert_ok(put(m, name, i, 10));
 		/* Used: it stays, however many come after it. */
 		name_of_one_hash(name, 0);
 		assert_true(has(m, name, 0));
@@ -470,12 +470,12 @@ MEMBER_TEST(a_full_chain_keeps_its_claims)
 	char name[32];
 	name_of_one_hash(name, 4095);
 	struct php_hone_key key = key_of(name);
-	assert_int_equal(php_hone_member_join(&other, m->store), 0);
-	assert_int_equal(php_hone_store_claim(&other, &key, 100), 0);
+	assert_ok(php_hone_member_join(&other, m->store));
+	assert_ok(php_hone_store_claim(&other, &key, 100));
 	for (unsigned i = 0; i < 1000; i++) {
 		char each[32];
 		name_of_one_hash(each, i);
-		assert_int_equal(put(m, each, i, 10), 0);
+		assert_ok(put(m, each, i, 10));
 	}
 	assert_int_equal(php_hone_store_claim(m, &key, 100), -EBUSY);
 	php_hone_member_leave(&other);
@@ -498,7 +498,7 @@ recover(void)
  * the entry. */
 PAIR_TEST(what_a_dead_writer_unlinked_stays)
 {
-	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	assert_ok(put(&writer, "k", 1, 5000));
 	php_hone_member_pin(&reader);
 	struct php_hone_key key = key_of("k");
 	const struct php_hone_entry *entry = find_key(&reader, &key);
@@ -513,7 +513,7 @@ PAIR_TEST(what_a_dead_writer_unlinked_stays)
 	for (unsigned i = 0; i < 20000; i++) {
 		char name[16];
 		snprintf(name, sizeof name, "%u", i);
-		assert_int_equal(put(&writer, name, i, 300), 0);
+		assert_ok(put(&writer, name, i, 300));
 	}
 	assert_true(is_whole(entry, &number));
 	assert_int_equal(number, 1);
@@ -527,19 +527,18 @@ PAIR_TEST(reservations_end_when_they_are_published)
 	struct php_hone_room room = {.key = &key, .data = 40000};
 	struct php_hone_entry *entry;
 	uint64_t number = 0;
-	assert_int_equal(reserve(&reader, &room, 5, &entry), 0);
+	assert_ok(reserve(&reader, &room, 5, &entry));
 	uint32_t offset = php_hone_offset(writer.store, entry);
 	assert_int_equal(reader.slot->reserved, offset);
 	/* It still fills the block. */
 	recover();
 	assert_int_equal(reader.slot->reserved, offset);
-	assert_int_equal(
-		php_hone_store_publish(&reader, entry, PHP_HONE_STORE), 0);
-	assert_int_equal(get(&writer, "large", &number), 0);
+	assert_ok(php_hone_store_publish(&reader, entry, PHP_HONE_STORE));
+	assert_ok(get(&writer, "large", &number));
 	/* As if it was killed before it cleared the slot. */
 	reader.slot->reserved = offset;
 	recover();
 	assert_int_equal(reader.slot->reserved, 0);
-	assert_int_equal(get(&writer, "large", &number), 0);
+	assert_ok(get(&writer, "large", &number));
 	assert_int_equal(number, 5);
 }

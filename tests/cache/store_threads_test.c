@@ -136,7 +136,7 @@ TEST(threads_find_what_is_whole)
 	/* A third of what the keys need. */
 	struct php_hone_store_attr attr = {
 		.size = (size_t)2 << 20, .shards = 2, .protect = true};
-	assert_int_equal(php_hone_store_create(&run.store, &attr), 0);
+	assert_ok(php_hone_store_create(&run.store, &attr));
 	struct thread threads[THREADS];
 	for (unsigned i = 0; i < THREADS; i++) {
 		threads[i].run = &run;
@@ -144,7 +144,7 @@ TEST(threads_find_what_is_whole)
 	}
 	support_threads(work, threads, THREADS, sizeof(*threads));
 	struct php_hone_member m;
-	assert_int_equal(php_hone_member_join(&m, run.store), 0);
+	assert_ok(php_hone_member_join(&m, run.store));
 	struct php_hone_store_info info;
 	php_hone_store_info(&m, &info);
 	printf("# found %llu, stored %llu, no room %llu, evicted %llu\n",
@@ -182,8 +182,8 @@ TEST(no_change_is_lost)
 	struct run run = {.store = make_store((size_t)2 << 20, 1)};
 	struct thread threads[THREADS];
 	struct php_hone_member m;
-	assert_int_equal(php_hone_member_join(&m, run.store), 0);
-	assert_int_equal(put(&m, "counter", 0, 0), 0);
+	assert_ok(php_hone_member_join(&m, run.store));
+	assert_ok(put(&m, "counter", 0, 0));
 	for (unsigned i = 0; i < THREADS; i++)
 		threads[i].run = &run;
 	support_threads(add, threads, THREADS, sizeof(*threads));

@@ -23,7 +23,7 @@ put(const char *name, const char *text)
 	FILE *file = fopen(path, "w");
 	assert_non_null(file);
 	fputs(text, file);
-	assert_int_equal(fclose(file), 0);
+	assert_ok(fclose(file));
 }
 
 FIXTURE(begin)

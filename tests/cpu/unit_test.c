@@ -302,7 +302,7 @@ STANDS_FOR(int, open64, const char *path, int flags, ...)
 		errno = ENOENT;
 		return -1;
 	}
-	assert_int_equal(pipe(fds), 0);
+	assert_ok(pipe(fds));
 	assert_int_equal(
 		write(fds[1], content, strlen(content)), (int)strlen(content));
 	close(fds[1]);

@@ -65,7 +65,7 @@ rte_zmalloc_socket(const char *type, size_t size, unsigned align, int socket)
 void
 rte_free(void *memory)
 {
-	assert_int_equal(munmap(memory, BYTES), 0);
+	assert_ok(munmap(memory, BYTES));
 	areas--;
 }
 
@@ -298,8 +298,8 @@ TEST(a_process_that_dies_with_the_mutex_stops_nobody)
 	get_all(&mp, N);
 	put(&mp, 0, N);
 	/* no state of an error is left */
-	assert_int_equal(pthread_mutex_trylock(&watched->mutex), 0);
-	assert_int_equal(pthread_mutex_unlock(&watched->mutex), 0);
+	assert_ok(pthread_mutex_trylock(&watched->mutex));
+	assert_ok(pthread_mutex_unlock(&watched->mutex));
 	freed(&mp);
 }
 

@@ -63,7 +63,7 @@ TEST(what_is_no_address_of_a_file_stays)
 		char *text = strdup(others[i]);
 		const char *why;
 		assert_non_null(text);
-		assert_int_equal(image_file_url(text, &why), 0);
+		assert_ok(image_file_url(text, &why));
 		assert_string_equal(text, others[i]);
 		free(text);
 	}

@@ -105,8 +105,7 @@ open_store(struct fake *fake, bool spills)
 	struct image_error err;
 
 	n_spills = 0;
-	assert_int_equal(
-		image_blocks_open(&fake->stream, MEMORY, &store, &err), 0);
+	assert_ok(image_blocks_open(&fake->stream, MEMORY, &store, &err));
 	assert_true(store->forward);
 	assert_true(store->size == fake->stream.size);
 	if (spills)
@@ -120,7 +119,7 @@ expect_bytes(struct image_store *store, size_t offset, size_t length)
 	unsigned char *buf = malloc(length);
 	struct image_error err;
 
-	assert_int_equal(image_store_read(store, offset, buf, length, &err), 0);
+	assert_ok(image_store_read(store, offset, buf, length, &err));
 	assert_memory_equal(buf, bytes + offset, length);
 	free(buf);
 }
@@ -198,9 +197,8 @@ expect_extent(struct image_store *store, uint64_t offset, uint64_t limit,
 	uint64_t found;
 	bool is_hole;
 
-	assert_int_equal(image_store_extent(
-				 store, offset, limit, &found, &is_hole, &err),
-		0);
+	assert_ok(image_store_extent(
+		store, offset, limit, &found, &is_hole, &err));
 	assert_int_equal(found, length);
 	assert_int_equal(is_hole, hole);
 }
@@ -256,8 +254,8 @@ TEST(a_tap_sees_zeros_that_could_be_skipped)
 	struct image_error err;
 
 	n_seen = 0;
-	assert_int_equal(image_blocks_once(&store, 0, &tap, &err), 0);
-	assert_int_equal(image_blocks_drain(store, &err), 0);
+	assert_ok(image_blocks_once(&store, 0, &tap, &err));
+	assert_ok(image_blocks_drain(store, &err));
 	assert_int_equal(n_seen, SIZE);
 	image_store_close(store);
 }
@@ -269,7 +267,7 @@ TEST(drain_skips_zeros)
 	struct image_error err;
 
 	expect_bytes(store, 0, 1000);
-	assert_int_equal(image_blocks_drain(store, &err), 0);
+	assert_ok(image_blocks_drain(store, &err));
 	assert_int_equal(fake->at, SIZE);
 	expect_extent(store, 3 * BLOCK, BLOCK, BLOCK, true);
 	image_store_close(store);
@@ -473,7 +471,7 @@ TEST(drain_reads_to_the_end_and_keeps_nothing)
 	unsigned char byte;
 
 	expect_bytes(store, 0, 1000);
-	assert_int_equal(image_blocks_drain(store, &err), 0);
+	assert_ok(image_blocks_drain(store, &err));
 	assert_int_equal(fake->at, SIZE);
 	expect_bytes(store, 0, 1000);
 	assert_int_equal(
@@ -594,7 +592,7 @@ TEST(a_stream_of_a_store_has_its_bytes_and_its_checks)
 
 	n_closed = 0;
 	fake->fails = -EBADMSG;
-	assert_int_equal(image_stream_of_store(store, &stream, &err), 0);
+	assert_ok(image_stream_of_store(store, &stream, &err));
 	assert_true(stream->size == IMAGE_SIZE_UNKNOWN);
 	int rc;
 	while ((rc = image_stream_read(stream, buf, sizeof(buf), &got, &err)) ==
@@ -617,11 +615,10 @@ TEST(a_stream_of_a_store_ends_with_the_store)
 	unsigned char buf[50001];
 	size_t got = 1, at = 0;
 
-	assert_int_equal(image_stream_of_store(store, &stream, &err), 0);
+	assert_ok(image_stream_of_store(store, &stream, &err));
 	while (got) {
-		assert_int_equal(
-			image_stream_read(stream, buf, sizeof(buf), &got, &err),
-			0);
+		assert_ok(image_stream_read(
+			stream, buf, sizeof(buf), &got, &err));
 		assert_memory_equal(buf, bytes + at, got);
 		at += got;
 	}
@@ -663,9 +660,9 @@ TEST(a_stream_of_a_store_that_changed_fails_at_its_end)
 	char buf[20];
 	size_t got;
 
-	assert_int_equal(image_stream_of_store(&store, &stream, &err), 0);
+	assert_ok(image_stream_of_store(&store, &stream, &err));
 	assert_int_equal(stream->size, 10);
-	assert_int_equal(image_stream_read(stream, buf, 20, &got, &err), 0);
+	assert_ok(image_stream_read(stream, buf, 20, &got, &err));
 	assert_int_equal(got, 10);
 	assert_int_equal(image_stream_read(stream, buf, 20, &got, &err), -EIO);
 	assert_string_equal(err.text, "changed");
@@ -680,16 +677,15 @@ TEST(a_stream_of_a_pipe_ends_where_the_pipe_ends)
 	size_t got;
 	int fds[2];
 
-	assert_int_equal(pipe(fds), 0);
+	assert_ok(pipe(fds));
 	assert_int_equal(write(fds[1], "abcde", 5), 5);
 	close(fds[1]);
-	assert_int_equal(
-		image_stream_of_fd(fds[0], true, "pipe", &stream, &err), 0);
-	assert_int_equal(image_stream_read(stream, buf, 3, &got, &err), 0);
+	assert_ok(image_stream_of_fd(fds[0], true, "pipe", &stream, &err));
+	assert_ok(image_stream_read(stream, buf, 3, &got, &err));
 	assert_int_equal(got, 3);
-	assert_int_equal(image_stream_read(stream, buf, 10, &got, &err), 0);
+	assert_ok(image_stream_read(stream, buf, 10, &got, &err));
 	assert_int_equal(got, 2);
-	assert_int_equal(image_stream_read(stream, buf, 10, &got, &err), 0);
+	assert_ok(image_stream_read(stream, buf, 10, &got, &err));
 	assert_int_equal(got, 0);
 	image_stream_close(stream);
 	assert_int_equal(close(fds[0]), -1);
@@ -703,15 +699,14 @@ TEST(a_stream_that_cannot_be_read_names_its_offset)
 	size_t got;
 	int fds[2];
 
-	assert_int_equal(pipe(fds), 0);
-	assert_int_equal(
-		image_stream_of_fd(fds[1], false, "pipe", &stream, &err), 0);
+	assert_ok(pipe(fds));
+	assert_ok(image_stream_of_fd(fds[1], false, "pipe", &stream, &err));
 	assert_int_equal(
 		image_stream_read(stream, buf, 10, &got, &err), -EBADF);
 	assert_string_equal(err.file, "pipe");
 	assert_string_equal(
 		err.text, "cannot be read at offset 0: Bad file descriptor");
 	image_stream_close(stream);
-	assert_int_equal(close(fds[0]), 0);
-	assert_int_equal(close(fds[1]), 0);
+	assert_ok(close(fds[0]));
+	assert_ok(close(fds[1]));
 }

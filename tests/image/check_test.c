@@ -49,8 +49,7 @@ check(const void *bytes, size_t length, struct found *found,
 	struct image_store *store;
 
 	*found = (struct found){{0}, {0}, {0}};
-	assert_int_equal(
-		memory_store_open(bytes, length, "bytes", &store, err), 0);
+	assert_ok(memory_store_open(bytes, length, "bytes", &store, err));
 	int rc = image_check_store(store, &how, &verdict, err);
 	image_store_close(store);
 	return rc;
@@ -415,7 +414,7 @@ get(struct qcow2_refs *refs, uint64_t cluster)
 	struct image_error err;
 	uint32_t *entry;
 
-	assert_int_equal(qcow2_refs_get(refs, cluster, &entry, &err), 0);
+	assert_ok(qcow2_refs_get(refs, cluster, &entry, &err));
 	return entry;
 }
 
@@ -424,7 +423,7 @@ TEST(every_entry_is_kept)
 	struct qcow2_refs refs;
 	struct image_error err;
 
-	assert_int_equal(qcow2_refs_init(&refs, UINT64_MAX, &err), 0);
+	assert_ok(qcow2_refs_init(&refs, UINT64_MAX, &err));
 	for (uint64_t i = 0; i < PAGES; i++)
 		*get(&refs, cluster_of(i)) = (uint32_t)i + 1;
 	assert_int_equal(refs.n_pages, PAGES);
@@ -449,7 +448,7 @@ TEST(the_map_has_a_bound)
 	struct image_error err;
 	uint32_t *entry;
 
-	assert_int_equal(qcow2_refs_init(&refs, UINT64_MAX, &err), 0);
+	assert_ok(qcow2_refs_init(&refs, UINT64_MAX, &err));
 	*get(&refs, 7) = 1;
 	refs.n_pages = QCOW2_REFS_BYTES / sizeof(struct qcow2_refs_page);
 	assert_int_equal(
@@ -506,8 +505,7 @@ check_failing(struct image_error *err)
 	struct image_store *store;
 
 	small_image(image);
-	assert_int_equal(
-		memory_store_open(image, SMALL_BYTES, "image", &store, err), 0);
+	assert_ok(memory_store_open(image, SMALL_BYTES, "image", &store, err));
 	now.real = store->ops;
 	ops = *store->ops;
 	ops.read = failing_read;
@@ -544,7 +542,7 @@ TEST(a_file_that_changes_is_not_judged)
 	now.has_changed = true;
 	assert_int_equal(check_failing(&err), -EIO);
 	now.has_changed = false;
-	assert_int_equal(check_failing(&err), 0);
+	assert_ok(check_failing(&err));
 }
 
 static int

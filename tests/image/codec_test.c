@@ -389,9 +389,8 @@ TEST(a_zlib_stream_needs_no_more_room_than_stored_blocks)
 			uncompress(to, &theirs, packed, (uLong)n), Z_OK);
 		assert_int_equal(theirs, length);
 		assert_memory_equal(from, to, length);
-		assert_int_equal(image_unzlib(&scratch, packed, (size_t)n, to,
-					 length, &made),
-			0);
+		assert_ok(image_unzlib(
+			&scratch, packed, (size_t)n, to, length, &made));
 		assert_int_equal(made, length);
 	}
 	image_scratch_destroy(&scratch);
@@ -477,9 +476,8 @@ TEST(frames_of_other_writers_are_read)
 		size_t stored =
 			foreign_frame(frames[i].parameter, frames[i].value);
 		memset(to, 0, 65536);
-		assert_int_equal(image_decompress(IMAGE_CODEC_ZSTD, &scratch,
-					 packed, stored + 100, to, 65536),
-			0);
+		assert_ok(image_decompress(IMAGE_CODEC_ZSTD, &scratch, packed,
+			stored + 100, to, 65536));
 		assert_memory_equal(from, to, 65536);
 	}
 	image_scratch_destroy(&scratch);

@@ -56,10 +56,9 @@ check_disk(void)
 		check_range(NULL, at, place->guest);
 		if (place->compressed) {
 			/* Readers expect a whole unit. */
-			assert_int_equal(image_decompress(IMAGE_CODEC_ZLIB,
-						 &scratch, bytes, place->stored,
-						 unit, (size_t)sink.sink.unit),
-				0);
+			assert_ok(image_decompress(IMAGE_CODEC_ZLIB, &scratch,
+				bytes, place->stored, unit,
+				(size_t)sink.sink.unit));
 			for (uint64_t k = place->length; k < sink.sink.unit;)
 				assert_int_equal(unit[k++], 0);
 			bytes = unit;
@@ -93,7 +92,7 @@ compress(uint64_t unit)
 	sink.sink.compress = true;
 	sink.sink.unit = unit;
 	sink.sink.codec.id = IMAGE_CODEC_ZLIB;
-	assert_int_equal(image_codec_init(&sink.sink.codec, &sink.err), 0);
+	assert_ok(image_codec_init(&sink.sink.codec, &sink.err));
 }
 
 /* The file has other bytes than zeros before. */
@@ -365,7 +364,7 @@ begin_store(uint64_t size)
 	for (uint64_t at = 0; at < size; at += sizeof(stale))
 		assert_int_equal(pwrite(fd, stale, sizeof(stale), (off_t)at),
 			sizeof(stale));
-	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	assert_ok(ftruncate(fd, (off_t)size));
 	test_store_init(&store, fd);
 	store.store.size = size;
 	store.store.fixed = true;
@@ -411,7 +410,7 @@ check_raw(void)
 	struct stat st;
 
 	assert_true(bytes && expected);
-	assert_int_equal(fstat(fd, &st), 0);
+	assert_ok(fstat(fd, &st));
 	assert_int_equal(st.st_size, size);
 	assert_int_equal(pread(fd, bytes, size, 0), size);
 	fake_bytes(&fixed_fake, 0, expected, (size_t)fixed_fake.source.size);
@@ -449,8 +448,7 @@ TEST(a_raw_image_covers_what_was_there)
 		/* the disk of the source, or a larger one */
 		const struct image_create create = {
 			.size = i % 2 ? store.store.size : 0};
-		assert_int_equal(
-			copy_over(&image_format_raw, 1 + i % 3, &create), 0);
+		assert_ok(copy_over(&image_format_raw, 1 + i % 3, &create));
 		check_raw();
 		assert_true(store.closed);
 		fake_destroy(&fixed_fake);
@@ -462,7 +460,7 @@ TEST(zeros_are_not_written)
 {
 	fake_init(&fixed_fake, "x--z-x0zzz", MIB, 10 * MIB);
 	begin_store(12 * MIB);
-	assert_int_equal(copy_raw(2), 0);
+	assert_ok(copy_raw(2));
 	check_raw();
 	assert_int_equal(store.bytes, 2 * MIB);
 	assert_int_equal(store.zeroed, 10 * MIB);
@@ -470,7 +468,7 @@ TEST(zeros_are_not_written)
 	fake_destroy(&fixed_fake);
 	fake_init(&fixed_fake, "xzxzxzxzxzxzxzxz", 4 * KIB, 64 * KIB);
 	begin_store(64 * KIB);
-	assert_int_equal(copy_raw(1), 0);
+	assert_ok(copy_raw(1));
 	assert_int_equal(store.bytes, 64 * KIB);
 	/* nor is there a request for the nothing behind the disk */
 	assert_int_equal(store.calls, 1);
@@ -485,10 +483,10 @@ TEST(a_store_of_zeros_is_not_zeroed)
 
 	fake_init(&fixed_fake, "x--z", MIB, 4 * MIB);
 	begin_store(8 * MIB);
-	assert_int_equal(ftruncate(fd, 0), 0);
-	assert_int_equal(ftruncate(fd, 8 * MIB), 0);
+	assert_ok(ftruncate(fd, 0));
+	assert_ok(ftruncate(fd, 8 * MIB));
 	store.store.zeros = true;
-	assert_int_equal(copy_over(&image_format_raw, 1, &larger), 0);
+	assert_ok(copy_over(&image_format_raw, 1, &larger));
 	check_raw();
 	assert_int_equal(store.zeroed, 0);
 	fake_destroy(&fixed_fake);
@@ -529,12 +527,12 @@ check_qcow2(const struct image_create *create)
 	unsigned char *bytes = malloc(size);
 	unsigned char *fresh = calloc(1, size);
 
-	assert_int_equal(copy_over(&image_format_qcow2, 1, create), 0);
+	assert_ok(copy_over(&image_format_qcow2, 1, create));
 	assert_int_equal(pread(fd, bytes, size, 0), size);
 	close(fd);
 	fd = test_store_scratch();
 	test_store_init(&store, fd);
-	assert_int_equal(copy_over(&image_format_qcow2, 1, create), 0);
+	assert_ok(copy_over(&image_format_qcow2, 1, create));
 	assert_true(pread(fd, fresh, size, 0) > 0);
 	assert_memory_equal(bytes, fresh, size);
 	free(bytes);

@@ -59,10 +59,10 @@ hash_bytes(const struct image_algorithm *algorithm, const void *bytes,
 	struct image_hash *hash;
 	struct image_error err;
 
-	assert_int_equal(image_hash_create(&hash, algorithm, &err), 0);
-	assert_int_equal(image_hash_begin(hash, &err), 0);
-	assert_int_equal(image_hash_add(hash, bytes, length, &err), 0);
-	assert_int_equal(image_hash_end(hash, digest, &err), 0);
+	assert_ok(image_hash_create(&hash, algorithm, &err));
+	assert_ok(image_hash_begin(hash, &err));
+	assert_ok(image_hash_add(hash, bytes, length, &err));
+	assert_ok(image_hash_end(hash, digest, &err));
 	image_hash_destroy(hash);
 }
 
@@ -101,8 +101,7 @@ TEST(random_disks_are_hashed_as_their_bytes)
 		fake_init(&fake, map, 65536, 40 * 65536);
 		fake.look = looks[support_below(&random, 4)];
 		fake.source.size -= support_below(&random, 5) * 32767;
-		assert_int_equal(
-			digest(&fake, 1 + i % 4, 1 + (size_t)i % 3, &made), 0);
+		assert_ok(digest(&fake, 1 + i % 4, 1 + (size_t)i % 3, &made));
 		check_against_bytes(&fake, &made);
 		fake_destroy(&fake);
 	}
@@ -114,7 +113,7 @@ TEST(holes_are_hashed_and_not_read)
 	struct made made;
 
 	fake_init(&fake, "-0--", 3 * CHUNK + 5, 12 * CHUNK + 20);
-	assert_int_equal(digest(&fake, 2, 1, &made), 0);
+	assert_ok(digest(&fake, 2, 1, &made));
 	check_against_bytes(&fake, &made);
 	assert_int_equal(fake.n_reads, 0);
 	/* the progress of a long hole is reported on the way */
@@ -123,7 +122,7 @@ TEST(holes_are_hashed_and_not_read)
 	fake_destroy(&fake);
 
 	fake_init(&fake, "-x-x", CHUNK / 4, CHUNK);
-	assert_int_equal(digest(&fake, 1, 2, &made), 0);
+	assert_ok(digest(&fake, 1, 2, &made));
 	check_against_bytes(&fake, &made);
 	assert_int_equal(fake.n_reads, 2);
 	assert_int_equal(fake.reads[0].length, CHUNK / 4);
@@ -136,7 +135,7 @@ TEST(an_empty_disk_has_the_digest_of_no_bytes)
 	struct made made;
 
 	fake_init(&fake, "x", 512, 0);
-	assert_int_equal(digest(&fake, 1, 3, &made), 0);
+	assert_ok(digest(&fake, 1, 3, &made));
 	check_against_bytes(&fake, &made);
 	fake_destroy(&fake);
 }
@@ -171,8 +170,7 @@ TEST(chunks_are_read_while_another_one_is_hashed)
 	made.digests.list[0].algorithm = image_algorithm(0);
 	fake_init(&fake, "xxxx", CHUNK, 4 * CHUNK);
 	fake.on_read = note_a_later_read;
-	assert_int_equal(
-		image_digest(&fake.source, &run, &made.digests, &made.err), 0);
+	assert_ok(image_digest(&fake.source, &run, &made.digests, &made.err));
 	check_against_bytes(&fake, &made);
 	fake_destroy(&fake);
 }
@@ -184,11 +182,11 @@ TEST(each_algorithm_but_one_has_a_thread_if_there_are_threads)
 	struct made made;
 
 	fake_init(&fake, "x-yy", CHUNK, 4 * CHUNK);
-	assert_int_equal(digest(&fake, 1, IMAGE_ALGORITHMS, &made), 0);
+	assert_ok(digest(&fake, 1, IMAGE_ALGORITHMS, &made));
 	assert_int_equal(threads_made, IMAGE_ALGORITHMS - 1);
 	check_against_bytes(&fake, &made);
 	for (threads_allowed = 0; threads_allowed < 3; threads_allowed++) {
-		assert_int_equal(digest(&fake, 2, 3, &made), 0);
+		assert_ok(digest(&fake, 2, 3, &made));
 		assert_int_equal(threads_made, threads_allowed);
 		check_against_bytes(&fake, &made);
 	}
@@ -264,7 +262,7 @@ TEST(a_unit_is_hashed_from_one_read)
 
 	fake_init(&fake, "xx", 2 * CHUNK, 4 * CHUNK);
 	fake.source.unit = 2 * CHUNK;
-	assert_int_equal(digest(&fake, 1, 1, &made), 0);
+	assert_ok(digest(&fake, 1, 1, &made));
 	assert_int_equal(fake.n_reads, 2);
 	assert_int_equal(fake.reads[1].length, 2 * CHUNK);
 	check_against_bytes(&fake, &made);
@@ -330,8 +328,7 @@ check_blocks(const char *map, uint64_t grain, uint64_t less, size_t size,
 		struct fake fake;
 		fake_init(&fake, map, grain, strlen(map) * grain - less);
 		fake.look = looks[i / 3];
-		assert_int_equal(
-			list_blocks(&fake, 1 + i % 3, size, &listed, &err), 0);
+		assert_ok(list_blocks(&fake, 1 + i % 3, size, &listed, &err));
 		assert_string_equal(listed.text, expected);
 		fake_destroy(&fake);
 	}
@@ -400,8 +397,7 @@ copy(struct fake *fake, unsigned threads, bool compress, bool fill,
 	if (compress) {
 		sink.sink.compress = true;
 		sink.sink.unit = 65536;
-		assert_int_equal(
-			image_codec_init(&sink.sink.codec, &made->err), 0);
+		assert_ok(image_codec_init(&sink.sink.codec, &made->err));
 	}
 	return image_copy(
 		&fake->source, &sink.sink, &run, &sink.copied, &made->err);
@@ -566,11 +562,11 @@ digest_of(size_t index, size_t length)
 	struct image_error err;
 	struct image_hash *hash;
 
-	assert_int_equal(image_hash_create(&hash, expect.algorithm, &err), 0);
-	assert_int_equal(image_hash_begin(hash, &err), 0);
+	assert_ok(image_hash_create(&hash, expect.algorithm, &err));
+	assert_ok(image_hash_begin(hash, &err));
 	for (size_t i = 0; i < length; i++)
-		assert_int_equal(image_hash_add(hash, "x", 1, &err), 0);
-	assert_int_equal(image_hash_end(hash, expect.bytes, &err), 0);
+		assert_ok(image_hash_add(hash, "x", 1, &err));
+	assert_ok(image_hash_end(hash, expect.bytes, &err));
 	image_hash_destroy(hash);
 	return expect;
 }
@@ -587,10 +583,10 @@ read_all(struct given *given, const struct image_expect *expect, size_t length,
 	size_t got = 1, sum = 0;
 	int rc = 0;
 
-	assert_int_equal(image_tap_expect(expect, "given", &tap, err), 0);
-	assert_int_equal(image_blocks_open(&given->stream, 0, &store, err), 0);
-	assert_int_equal(image_blocks_once(&store, 0, tap, err), 0);
-	assert_int_equal(image_stream_of_store(store, &stream, err), 0);
+	assert_ok(image_tap_expect(expect, "given", &tap, err));
+	assert_ok(image_blocks_open(&given->stream, 0, &store, err));
+	assert_ok(image_blocks_once(&store, 0, tap, err));
+	assert_ok(image_stream_of_store(store, &stream, err));
 	assert_int_equal(stream->size, given->stream.size);
 	while (rc == 0 && got) {
 		rc = image_stream_read(stream, buf, sizeof(buf), &got, err);
@@ -601,8 +597,7 @@ read_all(struct given *given, const struct image_expect *expect, size_t length,
 	assert_int_equal(sum, length);
 	/* the end stays the end */
 	if (rc == 0)
-		assert_int_equal(
-			image_stream_read(stream, buf, 1, &got, err), 0);
+		assert_ok(image_stream_read(stream, buf, 1, &got, err));
 	image_stream_close(stream);
 	assert_true(given->closed);
 	return rc;
@@ -618,8 +613,7 @@ TEST(a_stream_with_its_digest_ends_well)
 			struct image_expect expect =
 				digest_of(algorithm, lengths[i]);
 			struct given given = give(lengths[i], 1 + i * 211);
-			assert_int_equal(
-				read_all(&given, &expect, lengths[i], &err), 0);
+			assert_ok(read_all(&given, &expect, lengths[i], &err));
 		}
 	}
 }
@@ -672,11 +666,11 @@ TEST(a_stream_that_has_ended_before_its_tap_is_refused)
 	struct image_error err;
 	uint64_t reached;
 
-	assert_int_equal(image_blocks_open(&given.stream, 0, &store, &err), 0);
+	assert_ok(image_blocks_open(&given.stream, 0, &store, &err));
 	assert_int_equal(image_store_reach(store, 0, 1, &reached, &err), 0);
 	assert_int_equal(reached, 0);
-	assert_int_equal(image_tap_expect(&expect, "given", &tap, &err), 0);
-	assert_int_equal(image_blocks_once(&store, 0, tap, &err), 0);
+	assert_ok(image_tap_expect(&expect, "given", &tap, &err));
+	assert_ok(image_blocks_once(&store, 0, tap, &err));
 	assert_int_equal(image_store_unchanged(store, &err), -EINVAL);
 	assert_true(err.refused);
 	image_store_close(store);

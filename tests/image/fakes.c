@@ -400,7 +400,7 @@ open_again(int fd)
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	assert_int_equal(image_store_open(path, NULL, &how, &store, &err), 0);
+	assert_ok(image_store_open(path, NULL, &how, &store, &err));
 	return store;
 }
 
@@ -411,6 +411,6 @@ use(int fd)
 	struct image_store *store;
 	struct image_error err;
 
-	assert_int_equal(image_store_use(fd, "file", &how, &store, &err), 0);
+	assert_ok(image_store_use(fd, "file", &how, &store, &err));
 	return store;
 }

@@ -198,7 +198,7 @@ make_extents(void)
 	int made = new_file();
 
 	memset(bytes, 'x', 4 * PAGE);
-	assert_int_equal(__real_ftruncate64(made, 9 * PAGE), 0);
+	assert_ok(__real_ftruncate64(made, 9 * PAGE));
 	assert_int_equal(
 		__real_pwrite64(made, bytes, 2 * PAGE, 2 * PAGE), 2 * PAGE);
 	assert_int_equal(__real_pwrite64(made, bytes, PAGE, 6 * PAGE), PAGE);
@@ -223,7 +223,7 @@ make_holes(void)
 {
 	int made = new_file();
 
-	assert_int_equal(ftruncate(made, 64 * (off_t)MI), 0);
+	assert_ok(ftruncate(made, 64 * (off_t)MI));
 	memset(bytes, 'x', 64 * KI);
 	for (off_t i = 0; i < 4; i++)
 		assert_int_equal(
@@ -301,9 +301,8 @@ expect_extent(
 	uint64_t length = 0;
 	bool hole = !expect_hole;
 
-	assert_int_equal(
-		store->ops->extent(store, offset, limit, &length, &hole, &err),
-		0);
+	assert_ok(
+		store->ops->extent(store, offset, limit, &length, &hole, &err));
 	if (length != expected || hole != expect_hole)
 		fail_msg("%d: %d, %d", (int)offset, (int)length, hole);
 }
@@ -351,17 +350,16 @@ FILE_TEST(zeros_take_the_place_of_their_range_alone)
 	struct stat st;
 
 	begin(make_extents(), use);
-	assert_int_equal(store->ops->zero(store, 2 * PAGE + 5, 100, &err), 0);
+	assert_ok(store->ops->zero(store, 2 * PAGE + 5, 100, &err));
 	memset(bytes + 5, 0, 100);
-	assert_int_equal(
-		image_store_read(store, 2 * PAGE, found, 2 * PAGE, &err), 0);
+	assert_ok(image_store_read(store, 2 * PAGE, found, 2 * PAGE, &err));
 	assert_memory_equal(found, bytes, 2 * PAGE);
 	/* the size is that of resize() */
-	assert_int_equal(store->ops->zero(store, 8 * PAGE, 9 * PAGE, &err), 0);
-	assert_int_equal(fstat(fd, &st), 0);
+	assert_ok(store->ops->zero(store, 8 * PAGE, 9 * PAGE, &err));
+	assert_ok(fstat(fd, &st));
 	assert_int_equal(st.st_size, 9 * PAGE);
-	assert_int_equal(store->ops->resize(store, PAGE + 1, &err), 0);
-	assert_int_equal(fstat(fd, &st), 0);
+	assert_ok(store->ops->resize(store, PAGE + 1, &err));
+	assert_ok(fstat(fd, &st));
 	assert_int_equal(st.st_size, PAGE + 1);
 }
 
@@ -373,9 +371,8 @@ FILE_TEST(what_cannot_be_shared_is_no_failure)
 	struct image_store *from = open_again(other), *memory;
 
 	begin(make_extents(), use);
-	assert_int_equal(
-		store->ops->share(store, PAGE, from, 2 * PAGE, 3 * PAGE, &err),
-		0);
+	assert_ok(
+		store->ops->share(store, PAGE, from, 2 * PAGE, 3 * PAGE, &err));
 	assert_int_equal(now.fd, fd);
 	assert_int_equal(now.range.src_fd, image_file(from)->fd);
 	assert_int_equal(now.range.src_offset, 2 * PAGE);
@@ -391,8 +388,7 @@ FILE_TEST(what_cannot_be_shared_is_no_failure)
 	}
 	/* neither memory nor a device has blocks to share */
 	now.fd = -1;
-	assert_int_equal(
-		memory_store_open(bytes, PAGE, "memory", &memory, &err), 0);
+	assert_ok(memory_store_open(bytes, PAGE, "memory", &memory, &err));
 	assert_int_equal(store->ops->share(store, 0, memory, 0, PAGE, &err),
 		-EOPNOTSUPP);
 	image_store_close(memory);
@@ -458,9 +454,8 @@ FILE_TEST(writes_are_sent_to_the_disk)
 	file->unsent_to = 3 * PAGE;
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(now.sent, 0);
-		assert_int_equal(image_store_write(store, (i + 4) * PAGE, bytes,
-					 PAGE, &err),
-			0);
+		assert_ok(image_store_write(
+			store, (i + 4) * PAGE, bytes, PAGE, &err));
 	}
 	assert_int_equal(now.sent_from, 2 * PAGE);
 	assert_int_equal(now.sent, 4 * PAGE);
@@ -473,19 +468,19 @@ change(int how)
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}};
 	struct stat st;
 
-	assert_int_equal(__real_fstat64(fd, &st), 0);
+	assert_ok(__real_fstat64(fd, &st));
 	times[1] = st.st_mtim;
 	times[1].tv_sec += how == 2;
 	times[1].tv_nsec += how == 3 ? (st.st_mtim.tv_nsec ? -1 : 1) : 0;
-	assert_int_equal(ftruncate(fd, 4 * PAGE + (how == 1) - 2 * !how), 0);
-	assert_int_equal(futimens(fd, times), 0);
+	assert_ok(ftruncate(fd, 4 * PAGE + (how == 1) - 2 * !how));
+	assert_ok(futimens(fd, times));
 }
 
 FILE_TEST(a_change_is_found_by_size_and_by_time)
 {
 	for (int how = 0; how < 4; how++) {
 		begin(make_data(), open_again);
-		assert_int_equal(store->ops->unchanged(store, &err), 0);
+		assert_ok(store->ops->unchanged(store, &err));
 		change(how);
 		assert_int_equal(store->ops->unchanged(store, &err), -EIO);
 		assert_non_null(strstr(err.text, "changed while it was read"));
@@ -502,8 +497,8 @@ FILE_TEST(the_time_of_a_device_tells_nothing)
 	begin(made, open_again);
 	assert_int_equal(store->size, 4 * PAGE);
 	change(2);
-	assert_int_equal(store->ops->unchanged(store, &err), 0);
-	assert_int_equal(store->ops->usage(store, &usage, &err), 0);
+	assert_ok(store->ops->unchanged(store, &err));
+	assert_ok(store->ops->usage(store, &usage, &err));
 	assert_int_equal(usage.file_size, 4 * PAGE);
 	assert_int_equal(usage.disk_usage, 4 * PAGE);
 	change(1);
@@ -518,8 +513,7 @@ FILE_TEST(one_file_is_known_by_any_descriptor)
 	begin(make_data(), open_again);
 	struct image_store *a = open_again(fd), *b = open_again(fd);
 	struct image_store *c = open_again(other);
-	assert_int_equal(
-		memory_store_open(bytes, PAGE, "memory", &memory, &err), 0);
+	assert_ok(memory_store_open(bytes, PAGE, "memory", &memory, &err));
 	assert_true(image_store_is(a, fd));
 	assert_false(image_store_is(a, other));
 	assert_false(image_store_is(a, -1));
@@ -567,8 +561,8 @@ FILE_TEST(disk_usage_leaves_holes_out)
 	struct image_usage usage;
 
 	begin(make_data(), use);
-	assert_int_equal(ftruncate(fd, 100 * PAGE + 1), 0);
-	assert_int_equal(store->ops->usage(store, &usage, &err), 0);
+	assert_ok(ftruncate(fd, 100 * PAGE + 1));
+	assert_ok(store->ops->usage(store, &usage, &err));
 	assert_int_equal(usage.file_size, 100 * PAGE + 1);
 	assert_int_equal(usage.disk_usage, 4 * PAGE);
 }
@@ -583,17 +577,15 @@ FILE_TEST(no_store_is_used_past_its_end)
 		image_store_write(store, INT64_MAX - 15, bytes, 16, &err),
 		-EFBIG);
 	assert_non_null(strstr(err.text, "past the largest file size"));
-	assert_int_equal(
-		memory_store_open(bytes, PAGE, "memory", &memory, &err), 0);
-	assert_int_equal(
-		image_store_read(memory, PAGE - 16, found, 16, &err), 0);
+	assert_ok(memory_store_open(bytes, PAGE, "memory", &memory, &err));
+	assert_ok(image_store_read(memory, PAGE - 16, found, 16, &err));
 	assert_memory_equal(found, bytes + PAGE - 16, 16);
 	assert_int_equal(
 		image_store_read(memory, PAGE - 15, found, 16, &err), -EIO);
 	assert_int_equal(
 		image_store_read(memory, PAGE + 1, found, 1, &err), -EIO);
 	/* nothing can be read anywhere */
-	assert_int_equal(image_store_read(memory, PAGE + 1, found, 0, &err), 0);
+	assert_ok(image_store_read(memory, PAGE + 1, found, 0, &err));
 	image_store_close(memory);
 }
 
@@ -613,8 +605,7 @@ static void
 read_at(uint64_t offset, size_t length)
 {
 	memset(bytes, '?', length);
-	assert_int_equal(
-		image_store_read(store, offset, bytes, length, &err), 0);
+	assert_ok(image_store_read(store, offset, bytes, length, &err));
 	for (size_t i = 0; i < length; i++) {
 		bool data = (offset + i) % (16 * MI) < 64 * KI;
 		if (bytes[i] != (data ? 'x' : 0))
@@ -713,9 +704,7 @@ FILE_TEST(the_first_reads_search_for_nothing)
 	/* a hole that is known is not read at all */
 	image_file(store)->unasked = 0;
 	read_at(4 * MI, 512);
-	assert_int_equal(
-		image_store_extent(store, 20 * MI, MI, &length, &hole, &err),
-		0);
+	assert_ok(image_store_extent(store, 20 * MI, MI, &length, &hole, &err));
 	read_at(20 * MI, MI);
 	expect_calls(0, 1);
 }
@@ -746,7 +735,7 @@ FILE_TEST(where_no_search_works_all_is_read)
 FILE_TEST(what_was_cut_is_no_hole)
 {
 	begin(make_holes(), opened);
-	assert_int_equal(ftruncate(fd, 40 * (off_t)MI), 0);
+	assert_ok(ftruncate(fd, 40 * (off_t)MI));
 	assert_int_equal(
 		image_store_read(store, 50 * MI, bytes, 512, &err), -EIO);
 	assert_non_null(strstr(err.text, "truncated while it was read"));
@@ -758,9 +747,9 @@ FILE_TEST(a_change_of_a_hole_is_reported)
 
 	begin(make_holes(), opened);
 	read_at(2 * MI, 512);
-	assert_int_equal(image_store_unchanged(store, &err), 0);
+	assert_ok(image_store_unchanged(store, &err));
 	assert_int_equal(pwrite(fd, "new", 3, 2 * (off_t)MI), 3);
-	assert_int_equal(futimens(fd, other), 0);
+	assert_ok(futimens(fd, other));
 	/* the hole that was found stays one */
 	read_at(2 * MI, 512);
 	assert_int_equal(image_store_unchanged(store, &err), -EIO);
@@ -774,22 +763,19 @@ FILE_TEST(a_file_that_is_written_is_read_anew)
 	begin(make_holes(), use);
 	now.reads = now.seeks = 0;
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(image_store_extent(store, 2 * MI, KI, &length,
-					 &hole, &err),
-			0);
+		assert_ok(image_store_extent(
+			store, 2 * MI, KI, &length, &hole, &err));
 	assert_true(hole && length == KI);
 	expect_calls(0, 2);
-	assert_int_equal(image_store_write(store, 2 * MI, "new", 3, &err), 0);
-	assert_int_equal(image_store_read(store, 2 * MI, bytes, 3, &err), 0);
+	assert_ok(image_store_write(store, 2 * MI, "new", 3, &err));
+	assert_ok(image_store_read(store, 2 * MI, bytes, 3, &err));
 	assert_memory_equal(bytes, "new", 3);
-	assert_int_equal(
-		image_store_extent(store, 2 * MI, KI, &length, &hole, &err), 0);
+	assert_ok(image_store_extent(store, 2 * MI, KI, &length, &hole, &err));
 	assert_false(hole);
 	/* behind the size at open */
-	assert_int_equal(image_store_write(store, 70 * MI, "new", 3, &err), 0);
-	assert_int_equal(image_store_extent(
-				 store, 69 * MI, 2 * MI, &length, &hole, &err),
-		0);
+	assert_ok(image_store_write(store, 70 * MI, "new", 3, &err));
+	assert_ok(image_store_extent(
+		store, 69 * MI, 2 * MI, &length, &hole, &err));
 	assert_true(hole && length == MI);
 }
 

@@ -29,7 +29,7 @@ TEST(the_functions_are_those_of_the_library)
 	struct image_error err;
 
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(image_load(&library, &err), 0);
+		assert_ok(image_load(&library, &err));
 	assert_int_equal(begun, 1);
 	assert_int_equal(functions.length("abc"), 3);
 	assert_int_equal(functions.compare("abc", "abc"), 0);
@@ -85,7 +85,7 @@ TEST(linked_functions_need_no_library)
 	struct image_error err;
 
 	begun = 0;
-	assert_int_equal(image_load(&library, &err), 0);
+	assert_ok(image_load(&library, &err));
 	assert_int_equal(begun, 1);
 	assert_int_equal(functions.length("abcd"), 4);
 }

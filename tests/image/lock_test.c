@@ -42,7 +42,7 @@ lock_as_peer(short type, off_t first, off_t length)
 		.l_start = first,
 		.l_len = length};
 
-	assert_int_equal(fcntl(peer, F_OFD_SETLK, &lock), 0);
+	assert_ok(fcntl(peer, F_OFD_SETLK, &lock));
 }
 
 /* The bytes from 90 to 220 that we have locked, which the peer finds. */
@@ -56,7 +56,7 @@ check_locked(const char *expected)
 			.l_whence = SEEK_SET,
 			.l_start = at,
 			.l_len = 1};
-		assert_int_equal(fcntl(peer, F_OFD_GETLK, &lock), 0);
+		assert_ok(fcntl(peer, F_OFD_GETLK, &lock));
 		if (lock.l_type == F_UNLCK)
 			continue;
 		/* QEMU's are all shared. */
@@ -71,7 +71,7 @@ TEST_WITH(a_reader_locks_what_qemu_locks, begin, end)
 {
 	char text[256];
 
-	assert_int_equal(image_lock_shared(ours, text, sizeof(text)), 0);
+	assert_ok(image_lock_shared(ours, text, sizeof(text)));
 	check_locked("100 201 203 ");
 }
 
@@ -79,7 +79,7 @@ TEST_WITH(a_writer_locks_what_qemu_locks, begin, end)
 {
 	char text[256];
 
-	assert_int_equal(image_lock_exclusive(ours, text, sizeof(text)), 0);
+	assert_ok(image_lock_exclusive(ours, text, sizeof(text)));
 	check_locked("101 200 201 202 203 204 ");
 }
 
@@ -136,15 +136,15 @@ TEST_WITH(an_exclusive_lock_of_the_file_is_respected, begin, end)
 	lock_as_peer(F_UNLCK, 0, 0);
 	lock_as_peer(F_WRLCK, 0, 100);
 	lock_as_peer(F_WRLCK, 205, 0);
-	assert_int_equal(image_lock_shared(ours, text, sizeof(text)), 0);
+	assert_ok(image_lock_shared(ours, text, sizeof(text)));
 }
 
 TEST_WITH(readers_share_and_writers_do_not, begin, end)
 {
 	char text[256];
 
-	assert_int_equal(image_lock_shared(ours, text, sizeof(text)), 0);
-	assert_int_equal(image_lock_shared(peer, text, sizeof(text)), 0);
+	assert_ok(image_lock_shared(ours, text, sizeof(text)));
+	assert_ok(image_lock_shared(peer, text, sizeof(text)));
 	assert_int_equal(
 		image_lock_exclusive(peer, text, sizeof(text)), -EBUSY);
 }

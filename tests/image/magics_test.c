@@ -54,11 +54,10 @@ open_named(const char *name, bool forward, const struct image_open *how)
 	struct image_store *store;
 	uint64_t reached;
 
-	assert_int_equal(memory_store_open(bytes, SIZE, name, &store, &err), 0);
+	assert_ok(memory_store_open(bytes, SIZE, name, &store, &err));
 	if (forward) {
-		assert_int_equal(
-			image_stream_of_store(store, &stream, &err), 0);
-		assert_int_equal(image_blocks_open(stream, 0, &store, &err), 0);
+		assert_ok(image_stream_of_store(store, &stream, &err));
+		assert_ok(image_blocks_open(stream, 0, &store, &err));
 	}
 	int rc = image_open_store(store, how, &source, &err);
 	if (rc < 0)
@@ -96,8 +95,7 @@ TEST(the_user_may_say_that_it_is_raw)
 	for (size_t i = 0; i < COUNT; i++)
 		for (int forward = 0; forward < 2; forward++) {
 			put(&rows[i]);
-			assert_int_equal(
-				open_named("disk.img", forward, &raw), 0);
+			assert_ok(open_named("disk.img", forward, &raw));
 		}
 }
 
@@ -108,10 +106,10 @@ TEST(a_magic_with_another_byte_or_place_is_a_disk)
 		put(row);
 		size_t at = row->from_end ? SIZE - row->offset : row->offset;
 		bytes[at + row->length / 2] ^= 0x80;
-		assert_int_equal(open_named("disk.img", false, &detect), 0);
+		assert_ok(open_named("disk.img", false, &detect));
 		fill_disk();
 		memcpy(bytes + 1024, row->magic, row->length);
-		assert_int_equal(open_named("disk.img", false, &detect), 0);
+		assert_ok(open_named("disk.img", false, &detect));
 	}
 }
 
@@ -125,10 +123,8 @@ TEST(the_magic_is_the_whole_file)
 		if (row->from_end)
 			continue;
 		for (size_t cut = 0; cut < 2; cut++) {
-			assert_int_equal(
-				memory_store_open(row->magic, row->length - cut,
-					"a", &store, &err),
-				0);
+			assert_ok(memory_store_open(row->magic,
+				row->length - cut, "a", &store, &err));
 			int rc =
 				image_open_store(store, &detect, &source, &err);
 			assert_int_equal(rc, cut ? 0 : -EINVAL);
@@ -151,8 +147,8 @@ TEST(disks_are_raw)
 
 	for (size_t i = 0; i < sizeof(disks) / sizeof(disks[0]); i++) {
 		put(&disks[i]);
-		assert_int_equal(open_named("disk.img", false, &detect), 0);
-		assert_int_equal(open_named("disk", true, &detect), 0);
+		assert_ok(open_named("disk.img", false, &detect));
+		assert_ok(open_named("disk", true, &detect));
 	}
 }
 
@@ -176,7 +172,7 @@ TEST(a_packed_file_is_refused_with_the_option)
 		assert_non_null(strstr(err.text, "begins as "));
 		assert_non_null(strstr(err.text, packed[i].what));
 		assert_non_null(strstr(err.text, " or -f raw"));
-		assert_int_equal(open_named("disk.img", false, &raw), 0);
-		assert_int_equal(open_named("disk.img", false, &none), 0);
+		assert_ok(open_named("disk.img", false, &raw));
+		assert_ok(open_named("disk.img", false, &none));
 	}
 }

@@ -162,7 +162,7 @@ TEST(the_registry_of_docker_has_several_names_in_files)
 			keys[i]);
 		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 		setenv("REGISTRY_AUTH_FILE", name, 1);
-		assert_int_equal(oci_login_find(&a, &login, &err), 0);
+		assert_ok(oci_login_find(&a, &login, &err));
 		assert_string_equal(login.user, "a");
 		assert_string_equal(login.password, "b");
 		oci_login_free(&login);

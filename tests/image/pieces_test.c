@@ -88,15 +88,13 @@ take(struct taken *t, const char *letters, uint64_t grain, uint64_t offset)
 		.length = t->fake.source.size - offset,
 		.data = t->bytes};
 	memset(t->bytes, 'H', sizeof(t->bytes));
-	assert_int_equal(t->fake.source.ops->extent(&t->fake.source, offset,
-				 t->chunk.length, &t->chunk.first, &err),
-		0);
+	assert_ok(t->fake.source.ops->extent(&t->fake.source, offset,
+		t->chunk.length, &t->chunk.first, &err));
 	assert_int_equal(image_pieces_list(&t->listed, &t->fake.source,
 				 &t->chunk, true, &err),
 		0);
-	assert_int_equal(image_pieces_read(&t->listed, &t->fake.source, NULL,
-				 &t->chunk, &err),
-		0);
+	assert_ok(image_pieces_read(
+		&t->listed, &t->fake.source, NULL, &t->chunk, &err));
 	for (uint64_t i = 0; i < t->chunk.length; i++) {
 		char kind = letters[(offset + i) / grain];
 		/* What is a hole is left as it is. */
@@ -172,9 +170,8 @@ TEST(pieces_without_room_are_data)
 	assert_int_equal(taken.lists[0][1].kind, IMAGE_DATA);
 	assert_int_equal(taken.lists[0][1].length, 5 * 4096);
 	/* Holes among them are read, as zeros. */
-	assert_int_equal(image_pieces_read(&taken.listed, &taken.fake.source,
-				 NULL, &taken.chunk, &err),
-		0);
+	assert_ok(image_pieces_read(
+		&taken.listed, &taken.fake.source, NULL, &taken.chunk, &err));
 	assert_int_equal(taken.fake.n_reads, 1);
 	assert_int_equal(taken.bytes[4096], 0);
 	assert_int_equal(taken.bytes[6 * 4096 - 1], 0);

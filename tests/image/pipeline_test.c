@@ -221,7 +221,7 @@ TEST(a_long_hole_is_one_chunk)
 	struct image_error err;
 	unsigned used;
 
-	assert_int_equal(image_pipeline_run(&plan, &how, &used, &err), 0);
+	assert_ok(image_pipeline_run(&plan, &how, &used, &err));
 	assert_int_equal(disk.next_ticket, 2);
 	assert_int_equal(disk.hole_chunks, 1);
 	assert_int_equal(disk.data, CHUNK);

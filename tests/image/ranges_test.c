@@ -132,15 +132,14 @@ open_store(uint64_t memory)
 	const char *seed = getenv("HONE_SEED");
 
 	all_bytes();
-	assert_int_equal(blocks_create(&fake->blocks, memory), 0);
+	assert_ok(blocks_create(&fake->blocks, memory));
 	fake->blocks.producer = &producer;
 	fake->blocks.store.name = strdup("fake");
 	fake->blocks.store.size = fake->blocks.end = SIZE;
 	fake->bad = UINT64_MAX;
 	fake->seed = seed ? (unsigned)atoi(seed) : (unsigned)getpid();
 	printf("# HONE_SEED=%u\n", fake->seed);
-	assert_int_equal(
-		pthread_create(&fake->thread, NULL, fake_run, fake), 0);
+	assert_ok(pthread_create(&fake->thread, NULL, fake_run, fake));
 	return &fake->blocks.store;
 }
 
@@ -186,7 +185,7 @@ open_sequence(uint64_t memory, struct witness *w)
 
 	*w = (struct witness){
 		.tap = {witness_see, witness_close}, .store = store};
-	assert_int_equal(image_blocks_once(&store, 0, &w->tap, &err), 0);
+	assert_ok(image_blocks_once(&store, 0, &w->tap, &err));
 	assert_ptr_equal(store, before);
 	assert_true(store->forward);
 	return store;
@@ -258,7 +257,7 @@ TEST(each_byte_is_requested_once_and_passes_the_tap_once)
 	struct image_error err;
 
 	read_by_threads(store, true);
-	assert_int_equal(image_store_unchanged(store, &err), 0);
+	assert_ok(image_store_unchanged(store, &err));
 	assert_true(w.ended && w.seen == SIZE);
 	assert_int_equal(((struct fake *)store)->requested, SIZE);
 	image_store_close(store);
@@ -273,8 +272,7 @@ TEST(what_is_released_needs_the_memory_of_what_is_ahead)
 	struct image_error err;
 
 	for (size_t at = 0; at + sizeof(buf) < SIZE; at += sizeof(buf)) {
-		assert_int_equal(
-			image_store_read(store, at, buf, sizeof(buf), &err), 0);
+		assert_ok(image_store_read(store, at, buf, sizeof(buf), &err));
 		image_store_release(store, 0, at + sizeof(buf));
 	}
 	assert_true(((struct fake *)store)->blocks.n_blocks * BLOCK <=
@@ -291,11 +289,10 @@ TEST(a_stream_needs_the_memory_of_what_is_ahead)
 	unsigned char buf[50001];
 	size_t got = 1, at = 0;
 
-	assert_int_equal(image_stream_of_store(store, &stream, &err), 0);
+	assert_ok(image_stream_of_store(store, &stream, &err));
 	while (got) {
-		assert_int_equal(
-			image_stream_read(stream, buf, sizeof(buf), &got, &err),
-			0);
+		assert_ok(image_stream_read(
+			stream, buf, sizeof(buf), &got, &err));
 		assert_memory_equal(buf, all_bytes() + at, got);
 		at += got;
 	}
@@ -315,7 +312,7 @@ TEST(a_read_at_the_end_moves_what_is_needed_to_a_file)
 	unsigned char byte;
 
 	image_blocks_spill(store, &spill);
-	assert_int_equal(image_store_read(store, SIZE - 1, &byte, 1, &err), 0);
+	assert_ok(image_store_read(store, SIZE - 1, &byte, 1, &err));
 	assert_int_equal(byte, all_bytes()[SIZE - 1]);
 	read_by_threads(store, true);
 	assert_int_equal(((struct fake *)store)->requested, SIZE);
@@ -334,10 +331,9 @@ TEST(what_is_requested_ahead_moves_nothing_to_a_file)
 
 	image_blocks_spill(store, &spill);
 	for (size_t at = 0; at < 19 << 20; at += BLOCK)
-		assert_int_equal(
-			image_store_read(store, at, &byte, 1, &err), 0);
+		assert_ok(image_store_read(store, at, &byte, 1, &err));
 	assert_int_equal(b->fd, -1);
-	assert_int_equal(image_store_read(store, SIZE - 1, &byte, 1, &err), 0);
+	assert_ok(image_store_read(store, SIZE - 1, &byte, 1, &err));
 	assert_true(b->fd >= 0 && b->n_blocks <= b->max_blocks);
 	image_store_close(store);
 }
@@ -351,8 +347,7 @@ TEST(an_inspected_sequence_takes_few_requests_and_nothing_ahead)
 	unsigned char byte;
 
 	fake->blocks.inspect = true;
-	assert_int_equal(
-		image_store_read(store, 7 * BLOCK - 1, &byte, 1, &err), 0);
+	assert_ok(image_store_read(store, 7 * BLOCK - 1, &byte, 1, &err));
 	/* of 1, 2 and 4 blocks */
 	assert_int_equal(fake->n_requests, 3);
 	assert_int_equal(fake->requested, 7 * BLOCK);
@@ -368,11 +363,10 @@ TEST(what_was_read_before_the_order_passes_the_tap)
 	unsigned char byte;
 
 	for (size_t at = 0; at < SIZE; at += SIZE / 7)
-		assert_int_equal(
-			image_store_read(store, at, &byte, 1, &err), 0);
-	assert_int_equal(image_blocks_once(&store, 0, &w.tap, &err), 0);
+		assert_ok(image_store_read(store, at, &byte, 1, &err));
+	assert_ok(image_blocks_once(&store, 0, &w.tap, &err));
 	read_by_threads(store, true);
-	assert_int_equal(image_blocks_drain(store, &err), 0);
+	assert_ok(image_blocks_drain(store, &err));
 	assert_true(w.ended && w.seen == SIZE);
 	assert_int_equal(((struct fake *)store)->requested, SIZE);
 	image_store_close(store);
@@ -385,10 +379,10 @@ TEST(drained_bytes_pass_the_tap_and_take_no_memory)
 	struct image_error err;
 	unsigned char byte;
 
-	assert_int_equal(image_store_read(store, 5, &byte, 1, &err), 0);
-	assert_int_equal(image_blocks_drain(store, &err), 0);
+	assert_ok(image_store_read(store, 5, &byte, 1, &err));
+	assert_ok(image_blocks_drain(store, &err));
 	assert_true(w.ended && w.seen == SIZE);
-	assert_int_equal(image_store_read(store, 5, &byte, 1, &err), 0);
+	assert_ok(image_store_read(store, 5, &byte, 1, &err));
 	assert_int_equal(
 		image_store_read(store, SIZE / 2, &byte, 1, &err), -ESPIPE);
 	image_store_close(store);
@@ -403,15 +397,14 @@ TEST(bytes_before_a_failure_pass_and_later_ones_fail)
 
 	((struct fake *)store)->bad = 3 * BLOCK;
 	((struct fake *)store)->requested = 0;
-	assert_int_equal(image_store_read(store, 0, &byte, 1, &err), 0);
+	assert_ok(image_store_read(store, 0, &byte, 1, &err));
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(
 			image_store_read(store, 3 * BLOCK, &byte, 1, &err),
 			-EBADMSG);
 		assert_string_equal(err.text, "is lost");
 	}
-	assert_int_equal(
-		image_store_read(store, w.seen - 1, &byte, 1, &err), 0);
+	assert_ok(image_store_read(store, w.seen - 1, &byte, 1, &err));
 	assert_true(w.seen <= 3 * BLOCK && !w.ended);
 	assert_int_equal(image_store_unchanged(store, &err), -EBADMSG);
 	image_store_close(store);

@@ -446,7 +446,7 @@ in_memory(int fd, uint64_t *size)
 {
 	struct stat st;
 
-	assert_int_equal(fstat(fd, &st), 0);
+	assert_ok(fstat(fd, &st));
 	*size = (uint64_t)st.st_size;
 	if (*size == 0)
 		return NULL;

@@ -65,7 +65,7 @@ TEST(the_header_is_written_last_and_by_itself)
 	create.size = 10 * MIB;
 	struct image_sink *sink = create_sink(&store, fd, &create);
 	reserve(sink, 0, MIB);
-	assert_int_equal(sink->ops->finish(sink, &err), 0);
+	assert_ok(sink->ops->finish(sink, &err));
 	assert_true(store.last_was_write);
 	assert_int_equal(store.last_offset, 0);
 	assert_int_equal(store.last_length, 512);
@@ -196,9 +196,9 @@ TEST(a_disk_of_unknown_size_gets_its_size_at_the_end)
 	struct image_sink *sink = create_sink(&store, -1, &create);
 	reserve(sink, 0, 512);
 	reserve(sink, 3 * MIB, 512);
-	assert_int_equal(sink->ops->resize(sink, 4 * MIB + 1, &err), 0);
+	assert_ok(sink->ops->resize(sink, 4 * MIB + 1, &err));
 	assert_int_equal(sink->size, 4 * MIB + 512);
-	assert_int_equal(sink->ops->finish(sink, &err), 0);
+	assert_ok(sink->ops->finish(sink, &err));
 	sink->ops->close(sink);
 }
 
@@ -231,7 +231,7 @@ TEST(zeros_in_tables_are_not_written)
 
 	create.size = UINT64_C(8) << 40;
 	struct image_sink *sink = create_sink(&store, -1, &create);
-	assert_int_equal(sink->ops->finish(sink, &err), 0);
+	assert_ok(sink->ops->finish(sink, &err));
 	/* a block each of the refcount table and of the counts; the header */
 	assert_int_equal(store.bytes, 4096 + 4096 + 512);
 	sink->ops->close(sink);
@@ -304,8 +304,7 @@ TEST(the_size_is_rounded_up_to_a_sector)
 		struct image_sink *sink;
 		create.size = sizes[i][0];
 		test_store_init(&store, -1);
-		assert_int_equal(
-			qcow2_create(&store.store, &create, &sink, &err), 0);
+		assert_ok(qcow2_create(&store.store, &create, &sink, &err));
 		assert_int_equal(sink->size, sizes[i][1]);
 		sink->ops->close(sink);
 	}
@@ -343,7 +342,7 @@ TEST(a_refcount_table_that_grows_above_8_mib_is_refused)
 	create.cluster_size = 512;
 	create.refcount_bits = 64;
 	test_store_init(&store, -1);
-	assert_int_equal(qcow2_create(&store.store, &create, &sink, &err), 0);
+	assert_ok(qcow2_create(&store.store, &create, &sink, &err));
 	while (rc == 0 && at < create.size) {
 		struct image_place place = {.guest = at,
 			.length = create.size - at,
@@ -671,13 +670,13 @@ memory_for(uint64_t runs)
 	most_in_use = in_use;
 	struct image_sink *sink;
 	test_store_init(&store, -1);
-	assert_int_equal(qcow2_create(&store.store, &create, &sink, &err), 0);
+	assert_ok(qcow2_create(&store.store, &create, &sink, &err));
 	for (uint64_t i = 0; i < runs; i++) {
 		struct image_place place = {
 			.guest = i * 2 * 65536, .length = 512, .stored = 512};
-		assert_int_equal(sink->ops->reserve(sink, &place, &err), 0);
+		assert_ok(sink->ops->reserve(sink, &place, &err));
 	}
-	assert_int_equal(sink->ops->finish(sink, &err), 0);
+	assert_ok(sink->ops->finish(sink, &err));
 	sink->ops->close(sink);
 	return most_in_use - before;
 }

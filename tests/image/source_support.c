@@ -106,7 +106,7 @@ add_compressed(struct built *b, size_t index, const struct shape *shape,
 	unsigned char *packed = malloc(cluster);
 
 	fill(b->disk + index * cluster, cluster, seed);
-	assert_int_equal(image_codec_init(&codec, &err), 0);
+	assert_ok(image_codec_init(&codec, &err));
 	int64_t n = image_compress(&codec, &scratch, b->disk + index * cluster,
 		cluster, packed, cluster);
 	assert_true(n > 0);

@@ -594,7 +594,7 @@ TEST(the_file_may_end_behind_the_last_byte_that_is_used)
 		build(&b, &images[i].shape, 1);
 		size_t end = images[i].used ? DATA + images[i].used : b.length;
 		b.counted.memory.store.size = end;
-		assert_int_equal(read_and_describe(&b, &err), 0);
+		assert_ok(read_and_describe(&b, &err));
 		b.counted.memory.store.size = end - 1;
 		assert_int_equal(read_and_describe(&b, &err), -EINVAL);
 		unbuild(&b);
@@ -627,9 +627,8 @@ TEST(a_zero_cluster_that_has_a_place_reads_as_zeros)
 	b.bytes[L2 + 7] |= 1;
 	memset(b.disk, 0, sizeof(buf));
 	struct image_source *source = open_built(&b);
-	assert_int_equal(
-		source->ops->read(source, &scratch, 0, buf, sizeof(buf), &err),
-		0);
+	assert_ok(
+		source->ops->read(source, &scratch, 0, buf, sizeof(buf), &err));
 	assert_memory_equal(buf, b.disk, sizeof(buf));
 	image_close(source);
 	unbuild(&b);

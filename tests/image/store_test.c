@@ -152,7 +152,7 @@ open_store(bool drop)
 
 	int fd = memfd_create("store", MFD_CLOEXEC);
 	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, 3 * (off_t)WINDOW), 0);
+	assert_ok(ftruncate(fd, 3 * (off_t)WINDOW));
 	memset(bytes, 'x', sizeof(bytes));
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(
@@ -160,7 +160,7 @@ open_store(bool drop)
 				i / 4 * (off_t)WINDOW + i % 4 * 4 * PAGE),
 			4 * PAGE);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	assert_int_equal(image_store_open(path, NULL, &how, &store, &err), 0);
+	assert_ok(image_store_open(path, NULL, &how, &store, &err));
 	close(fd);
 	/* file_test.c has the reads that are not made */
 	image_file(store)->sparse = false;
@@ -175,8 +175,7 @@ read_at(struct image_store *store, uint64_t offset, size_t length)
 	struct image_error err;
 
 	now.calls[0] = '\0';
-	assert_int_equal(
-		image_store_read(store, offset, bytes, length, &err), 0);
+	assert_ok(image_store_read(store, offset, bytes, length, &err));
 }
 
 /* Other programs use them. */
@@ -201,7 +200,7 @@ TEST(pages_that_were_there_stay)
 	assert_int_equal(now.looks, 2);
 	/* at the end, what readahead brought where it was known to be absent */
 	now.calls[0] = '\0';
-	assert_int_equal(store->ops->unchanged(store, &err), 0);
+	assert_ok(store->ops->unchanged(store, &err));
 	assert_string_equal(now.calls, "drop 67108864 67108864;");
 	image_store_close(store);
 }
@@ -253,7 +252,7 @@ TEST(without_the_option_nothing_is_dropped)
 	struct image_error err;
 
 	read_at(store, 0, PAGE);
-	assert_int_equal(store->ops->unchanged(store, &err), 0);
+	assert_ok(store->ops->unchanged(store, &err));
 	assert_string_equal(now.calls, "read;");
 	image_store_close(store);
 }
@@ -265,7 +264,7 @@ TEST(a_kernel_that_drops_needs_no_help)
 
 	now.dontcache = 0;
 	read_at(store, 0, PAGE);
-	assert_int_equal(store->ops->unchanged(store, &err), 0);
+	assert_ok(store->ops->unchanged(store, &err));
 	assert_string_equal(now.calls, "once;");
 	/* an error of another kind is one */
 	now.dontcache = EIO;
@@ -289,7 +288,7 @@ new_store(bool drop)
 	now.dontcache = EOPNOTSUPP;
 	int fd = memfd_create("store", MFD_CLOEXEC);
 	assert_true(fd >= 0);
-	assert_int_equal(image_store_use(fd, "new", &how, &store, &err), 0);
+	assert_ok(image_store_use(fd, "new", &how, &store, &err));
 	image_file(store)->owns_fd = true;
 	return store;
 }
@@ -320,7 +319,7 @@ TEST(a_flush_drops_what_is_on_disk)
 	struct image_store *store = new_store(true);
 	struct image_error err;
 
-	assert_int_equal(store->ops->flush(store, &err), 0);
+	assert_ok(store->ops->flush(store, &err));
 	assert_string_equal(now.calls, "sync;drop 0 0;");
 	now.calls[0] = '\0';
 	now.fsync_fails = EIO;
@@ -339,11 +338,9 @@ TEST(short_calls_and_interrupts_are_no_failures)
 		bytes[i] = (unsigned char)(i * 7);
 	now.most = 1000;
 	now.interrupts = 2;
-	assert_int_equal(
-		image_store_write(store, 5, bytes, sizeof(back), &err), 0);
+	assert_ok(image_store_write(store, 5, bytes, sizeof(back), &err));
 	now.interrupts = 2;
-	assert_int_equal(
-		image_store_read(store, 5, back, sizeof(back), &err), 0);
+	assert_ok(image_store_read(store, 5, back, sizeof(back), &err));
 	assert_memory_equal(bytes, back, sizeof(back));
 	/* past the end */
 	assert_int_equal(

@@ -154,10 +154,9 @@ tiny_server_begin(void)
 
 	listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(listening >= 0);
-	assert_int_equal(
-		bind(listening, (struct sockaddr *)&here, sizeof(here)), 0);
-	assert_int_equal(listen(listening, 64), 0);
-	assert_int_equal(pthread_create(&thread, NULL, serve, NULL), 0);
+	assert_ok(bind(listening, (struct sockaddr *)&here, sizeof(here)));
+	assert_ok(listen(listening, 64));
+	assert_ok(pthread_create(&thread, NULL, serve, NULL));
 }
 
 static void
@@ -175,8 +174,7 @@ tiny_server_port(void)
 	struct sockaddr_in here = {.sin_port = 0};
 	socklen_t length = sizeof(here);
 
-	assert_int_equal(
-		getsockname(listening, (struct sockaddr *)&here, &length), 0);
+	assert_ok(getsockname(listening, (struct sockaddr *)&here, &length));
 	return ntohs(here.sin_port);
 }
 
@@ -235,7 +233,7 @@ void
 ways_end(void)
 {
 	tiny_server_end();
-	assert_int_equal(rmdir(folder), 0);
+	assert_ok(rmdir(folder));
 }
 
 static void
@@ -245,7 +243,7 @@ write_file(const char *bytes, size_t length)
 
 	assert_non_null(file);
 	assert_int_equal(fwrite(bytes, 1, length, file), length);
-	assert_int_equal(fclose(file), 0);
+	assert_ok(fclose(file));
 }
 
 static void *
@@ -271,14 +269,13 @@ begin_pipe(const char *bytes, size_t length)
 {
 	int ends[2];
 
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_ok(pipe2(ends, O_CLOEXEC));
 	assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
 	close(ends[0]);
 	writer.fd = ends[1];
 	writer.bytes = bytes;
 	writer.length = length;
-	assert_int_equal(
-		pthread_create(&writer.thread, NULL, write_pipe, NULL), 0);
+	assert_ok(pthread_create(&writer.thread, NULL, write_pipe, NULL));
 }
 
 static void
@@ -321,7 +318,7 @@ void
 way_end(enum way way)
 {
 	if (way == WAY_FILE)
-		assert_int_equal(unlink(image_address), 0);
+		assert_ok(unlink(image_address));
 	else if (way == WAY_PIPE)
 		end_pipe();
 	else
@@ -355,10 +352,10 @@ digest_of(const void *bytes, size_t length, struct image_expect *expect)
 	struct image_hash *hash;
 
 	expect->algorithm = sha256();
-	assert_int_equal(image_hash_create(&hash, expect->algorithm, &err), 0);
-	assert_int_equal(image_hash_begin(hash, &err), 0);
-	assert_int_equal(image_hash_add(hash, bytes, length, &err), 0);
-	assert_int_equal(image_hash_end(hash, expect->bytes, &err), 0);
+	assert_ok(image_hash_create(&hash, expect->algorithm, &err));
+	assert_ok(image_hash_begin(hash, &err));
+	assert_ok(image_hash_add(hash, bytes, length, &err));
+	assert_ok(image_hash_end(hash, expect->bytes, &err));
 	image_hash_destroy(hash);
 }
 

@@ -181,14 +181,12 @@ write_image(struct hostile_image *image, const void *disk, size_t length,
 
 	image_create_init(&create);
 	create.size = length;
-	assert_int_equal(
-		memory_store_open(disk, length, "disk", &store, &err), 0);
-	assert_int_equal(image_open_store(store, &how, &source, &err), 0);
-	assert_int_equal(image_create(fd, "disk.image", format, &create, &write,
-				 &sink, &err),
-		0);
-	assert_int_equal(image_copy(source, sink, &run, &copied, &err), 0);
-	assert_int_equal(image_finish(sink, &err), 0);
+	assert_ok(memory_store_open(disk, length, "disk", &store, &err));
+	assert_ok(image_open_store(store, &how, &source, &err));
+	assert_ok(image_create(
+		fd, "disk.image", format, &create, &write, &sink, &err));
+	assert_ok(image_copy(source, sink, &run, &copied, &err));
+	assert_ok(image_finish(sink, &err));
 	image_sink_close(sink);
 	image_close(source);
 	ssize_t n = pread(fd, image->bytes, HOSTILE_ROOM, 0);

@@ -34,12 +34,11 @@ write_image(struct fake *fake, bool forward, size_t *length)
 	int fd = test_store_scratch();
 	test_store_init(&store, fd);
 	store.store.forward = forward;
-	assert_int_equal(vmdk_create(&store.store, &create, &sink, &err), 0);
-	assert_int_equal(
-		image_copy(&fake->source, sink, &run, &copied, &err), 0);
-	assert_int_equal(image_finish(sink, &err), 0);
+	assert_ok(vmdk_create(&store.store, &create, &sink, &err));
+	assert_ok(image_copy(&fake->source, sink, &run, &copied, &err));
+	assert_ok(image_finish(sink, &err));
 	image_sink_close(sink);
-	assert_int_equal(fstat(fd, &st), 0);
+	assert_ok(fstat(fd, &st));
 	*length = (size_t)st.st_size;
 	unsigned char *bytes = malloc(*length);
 	assert_non_null(bytes);
@@ -65,11 +64,10 @@ TEST(a_pipe_gets_the_bytes_of_a_file_and_a_reader_of_a_pipe_the_disk)
 	assert_int_equal(piped, length);
 	assert_memory_equal(pipe, file, length);
 
-	assert_int_equal(
-		memory_store_open(pipe, piped, "pipe", &store, &err), 0);
-	assert_int_equal(image_stream_of_store(store, &stream, &err), 0);
-	assert_int_equal(image_blocks_open(stream, 0, &store, &err), 0);
-	assert_int_equal(image_open_store(store, &how, &back, &err), 0);
+	assert_ok(memory_store_open(pipe, piped, "pipe", &store, &err));
+	assert_ok(image_stream_of_store(store, &stream, &err));
+	assert_ok(image_blocks_open(stream, 0, &store, &err));
+	assert_ok(image_open_store(store, &how, &back, &err));
 	int rc = image_compare(&fake.source, back, &run, &compared, &err);
 	if (rc < 0)
 		fail_msg("%s", err.text);

@@ -62,9 +62,9 @@ start(struct other *o, struct hone_mempool *pool)
 {
 	o->pool = pool;
 	o->again = NULL;
-	assert_int_equal(sem_init(&o->opened, 0, 0), 0);
-	assert_int_equal(sem_init(&o->go_on, 0, 0), 0);
-	assert_int_equal(pthread_create(&o->id, NULL, other, o), 0);
+	assert_ok(sem_init(&o->opened, 0, 0));
+	assert_ok(sem_init(&o->go_on, 0, 0));
+	assert_ok(pthread_create(&o->id, NULL, other, o));
 	wait_for(&o->opened);
 }
 
@@ -72,7 +72,7 @@ static void
 end(struct other *o)
 {
 	(void)sem_post(&o->go_on);
-	assert_int_equal(pthread_join(o->id, NULL), 0);
+	assert_ok(pthread_join(o->id, NULL));
 	(void)sem_destroy(&o->opened);
 	(void)sem_destroy(&o->go_on);
 }
@@ -139,7 +139,7 @@ free_keys(void)
 	while (n < PTHREAD_KEYS_MAX && pthread_key_create(&keys[n], NULL) == 0)
 		n++;
 	for (int i = 0; i < n; i++)
-		assert_int_equal(pthread_key_delete(keys[i]), 0);
+		assert_ok(pthread_key_delete(keys[i]));
 	return n;
 }
 
@@ -191,14 +191,14 @@ TEST(a_thread_ends_with_caches_in_many_pools)
 
 	for (int i = 0; i < POOLS; i++)
 		pools[i] = pool_of(4, 2, 2);
-	assert_int_equal(sem_init(&o.opened, 0, 0), 0);
-	assert_int_equal(sem_init(&o.go_on, 0, 0), 0);
-	assert_int_equal(pthread_create(&o.id, NULL, have_many, &o), 0);
+	assert_ok(sem_init(&o.opened, 0, 0));
+	assert_ok(sem_init(&o.go_on, 0, 0));
+	assert_ok(pthread_create(&o.id, NULL, have_many, &o));
 	wait_for(&o.opened);
 	for (int i = 0; i < POOLS; i++)
 		assert_int_equal(stats_of(pools[i]).caches, 1);
 	(void)sem_post(&o.go_on);
-	assert_int_equal(pthread_join(o.id, &failed), 0);
+	assert_ok(pthread_join(o.id, &failed));
 	assert_null(failed);
 	for (int i = 0; i < POOLS; i++)
 		destroyed(pools[i]);
@@ -233,7 +233,7 @@ TEST(a_thread_outlives_a_pool_with_its_cache)
 		assert_int_equal(stats_of(next).caches, 1);
 		if (round % 2)
 			assert_ptr_not_equal(o.again, c);
-		assert_int_equal(munmap(page, 4096), 0);
+		assert_ok(munmap(page, 4096));
 		destroyed(next);
 	}
 }
@@ -244,8 +244,8 @@ TEST(a_pool_stays_while_a_thread_that_ends_closes_its_cache)
 	static sem_t go_on, has_closed;
 	struct other o;
 
-	assert_int_equal(sem_init(&go_on, 0, 0), 0);
-	assert_int_equal(sem_init(&has_closed, 0, 0), 0);
+	assert_ok(sem_init(&go_on, 0, 0));
+	assert_ok(sem_init(&has_closed, 0, 0));
 	start(&o, pool);
 	closed = &has_closed;
 	return_after = &go_on;
@@ -363,7 +363,7 @@ packed(size_t size, size_t alignment, unsigned flags)
 	attr.object_size = size;
 	attr.alignment = alignment;
 	attr.flags |= flags;
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	return pool;
 }
 

@@ -42,7 +42,7 @@ debug_pool(struct faults *faults)
 	attr.flags |= HONE_MEMPOOL_DEBUG;
 	attr.on_fault = note;
 	attr.on_fault_arg = faults;
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	return pool;
 }
 
@@ -67,7 +67,7 @@ TEST(sound_use_is_no_fault)
 	void *objs[20];
 
 	for (int round = 0; round < 3; round++) {
-		assert_int_equal(hone_mempool_get_bulk(c, objs, 20), 0);
+		assert_ok(hone_mempool_get_bulk(c, objs, 20));
 		assert_null(hone_mempool_get(c));
 		for (int i = 0; i < 20; i++)
 			memset(objs[i], i + round, SIZE);
@@ -101,7 +101,7 @@ TEST(a_second_put_is_told_and_left_out)
 	hone_mempool_put(b, objs[0]);
 	told(&faults, HONE_MEMPOOL_FAULT_DOUBLE_PUT, objs[0]);
 	audited(pool, 0);
-	assert_int_equal(hone_mempool_get_bulk(a, objs, 2), 0);
+	assert_ok(hone_mempool_get_bulk(a, objs, 2));
 	objs[2] = objs[0];
 	hone_mempool_put_bulk(b, objs, 3);
 	told(&faults, HONE_MEMPOOL_FAULT_DOUBLE_PUT, objs[0]);
@@ -209,7 +209,7 @@ TEST(writes_beside_an_object_are_told)
 	struct hone_mempool_cache *c = opened(pool);
 	void *objs[20];
 
-	assert_int_equal(hone_mempool_get_bulk(c, objs, 20), 0);
+	assert_ok(hone_mempool_get_bulk(c, objs, 20));
 	for (int i = 0; i < 20; i++) {
 		char *obj = objs[i];
 
@@ -230,7 +230,7 @@ TEST(without_a_handler_a_fault_aborts)
 	pid_t child;
 
 	attr.flags |= HONE_MEMPOOL_DEBUG;
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	c = opened(pool);
 	child = fork();
 	if (child == 0) {
@@ -272,7 +272,7 @@ TEST(the_audit_names_what_is_out_doubled_or_foreign)
 	struct faults faults = {0};
 	void *objs[3];
 
-	assert_int_equal(hone_mempool_get_bulk(c, objs, 1), 0);
+	assert_ok(hone_mempool_get_bulk(c, objs, 1));
 	hone_mempool_audit(pool, &findings, note, &faults);
 	told(&faults, HONE_MEMPOOL_FAULT_OUT, objs[0]);
 	hone_mempool_put(c, objs[0]);

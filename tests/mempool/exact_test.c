@@ -23,8 +23,7 @@ STANDS_FOR(int, nanosleep, const struct timespec *wanted, struct timespec *left)
 	if (threads)
 		return __real_nanosleep(wanted, left);
 	/* A thread that ends here would keep the mutex, or its claim. */
-	assert_int_equal(
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel), 0);
+	assert_ok(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel));
 	assert_int_equal(cancel, PTHREAD_CANCEL_DISABLE);
 	sleeps++;
 	if (on_sleep)
@@ -81,7 +80,7 @@ exact_pool(size_t capacity, size_t cache_size, unsigned caches, unsigned flags)
 	struct hone_mempool *pool;
 
 	attr.flags |= HONE_MEMPOOL_EXACT | flags;
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	return pool;
 }
 
@@ -99,7 +98,7 @@ load_others(struct three *t, unsigned flags)
 	t->a = opened(t->pool);
 	t->b = opened(t->pool);
 	t->c = opened(t->pool);
-	assert_int_equal(hone_mempool_get_bulk(t->a, t->objs, 20), 0);
+	assert_ok(hone_mempool_get_bulk(t->a, t->objs, 20));
 	hone_mempool_put_bulk(t->a, t->objs, 11);
 	hone_mempool_put_bulk(t->b, t->objs + 11, 9);
 	assert_int_equal(stats_of(t->pool).loaded, 20);
@@ -142,15 +141,15 @@ everything_that_is_loaded_is_found(unsigned flags)
 	assert_int_equal(got, 20);
 	go_on(&t);
 	load_others(&t, flags);
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
 	go_on(&t);
 	load_others(&t, flags);
 	assert_int_equal(hone_mempool_get_burst(t.c, t.objs, 40), 20);
 	go_on(&t);
 	load_others(&t, flags);
 	assert_int_equal(hone_mempool_reserve(t.c, 21), -ENOBUFS);
-	assert_int_equal(hone_mempool_reserve(t.c, 20), 0);
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	assert_ok(hone_mempool_reserve(t.c, 20));
+	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
 	go_on(&t);
 	load_others(&t, flags);
 	for (got = 0; (m = hone_mempool_get_magazine(t.c)) != NULL;) {
@@ -184,7 +183,7 @@ TEST(owners_that_may_not_ask_for_barriers_order_their_calls)
 
 	load_others(&t, 0);
 	atomic_store(&hone_mempool_barriers, HONE_MEMPOOL_BARRIERS_OFF);
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
 	go_on(&t);
 	forget_barriers();
 }
@@ -194,7 +193,7 @@ TEST(a_claim_ends_with_the_search)
 	struct three t;
 
 	load_others(&t, 0);
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
 	sleeps = 0;
 	go_on(&t);
 	assert_int_equal(sleeps, 0);
@@ -209,7 +208,7 @@ TEST(a_search_without_barriers_takes_nothing_from_other_caches)
 	refused = true;
 	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), -ENOBUFS);
 	refused = false;
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
 	go_on(&t);
 }
 
@@ -219,7 +218,7 @@ TEST(a_get_that_fails_makes_no_barrier)
 	struct three t;
 
 	load_others(&t, 0);
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
 	barriers = 0;
 	assert_null(hone_mempool_get(t.c));
 	assert_int_equal(barriers, 0);
@@ -300,7 +299,7 @@ TEST(an_owner_that_gives_way_is_in_no_call)
 	assert_true(hone_mempool_enter_quickly(a));
 	assert_int_equal(atomic_load(&a->calls) % 2, 1);
 	hone_mempool_leave(a);
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
 	go_on(&t);
 }
 
@@ -321,15 +320,15 @@ TEST(an_owner_waits_until_a_claim_ends)
 	busy = (struct hone_cache *)t.a;
 	atomic_store(&busy->claimed, true);
 	on_sleep = end_claim;
-	assert_int_equal(hone_mempool_get_bulk(t.a, t.objs, 11), 0);
+	assert_ok(hone_mempool_get_bulk(t.a, t.objs, 11));
 	assert_null(on_sleep);
 	hone_mempool_put_bulk(t.a, t.objs, 11);
 	/* The process of the search died. */
 	atomic_store(&busy->claimed, true);
 	sleeps = 0;
-	assert_int_equal(hone_mempool_get_bulk(t.a, t.objs, 11), 0);
+	assert_ok(hone_mempool_get_bulk(t.a, t.objs, 11));
 	assert_int_equal(sleeps, 10000);
-	assert_int_equal(hone_mempool_get_bulk(t.a, t.objs + 11, 9), 0);
+	assert_ok(hone_mempool_get_bulk(t.a, t.objs + 11, 9));
 	assert_int_equal(sleeps, 10000);
 	go_on(&t);
 }
@@ -347,7 +346,7 @@ TEST(a_bulk_that_is_one_too_many_gets_nothing)
 	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 21), -ENOBUFS);
 	assert_int_equal(stats_of(t.pool).failures, 1);
 	audited(t.pool, 0);
-	assert_int_equal(hone_mempool_get_bulk(t.b, t.objs, 20), 0);
+	assert_ok(hone_mempool_get_bulk(t.b, t.objs, 20));
 	go_on(&t);
 }
 
@@ -356,11 +355,11 @@ TEST(a_reserve_comes_last_and_is_nobody_elses)
 	struct three t;
 
 	load_others(&t, 0);
-	assert_int_equal(hone_mempool_reserve(t.c, 5), 0);
+	assert_ok(hone_mempool_reserve(t.c, 5));
 	assert_int_equal(hone_mempool_get_bulk(t.a, t.objs, 16), -ENOBUFS);
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 15), 0);
+	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 15));
 	assert_int_equal(stats_of(t.pool).reserved, 5);
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs + 15, 5), 0);
+	assert_ok(hone_mempool_get_bulk(t.c, t.objs + 15, 5));
 	go_on(&t);
 }
 
@@ -371,7 +370,7 @@ TEST(a_cursor_finds_it_too)
 
 	load_others(&t, 0);
 	hone_mempool_cursor_begin(&cursor, t.c);
-	assert_int_equal(hone_mempool_cursor_get_bulk(&cursor, t.objs, 20), 0);
+	assert_ok(hone_mempool_cursor_get_bulk(&cursor, t.objs, 20));
 	assert_null(hone_mempool_cursor_get(&cursor));
 	hone_mempool_cursor_put(&cursor, t.objs[19]);
 	t.objs[19] = hone_mempool_cursor_get(&cursor);
@@ -393,12 +392,12 @@ TEST(a_call_that_does_not_end_is_given_up)
 	assert_int_equal(sleeps, 10000);
 	/* nobody waits again */
 	sleeps = 0;
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 9), 0);
+	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 9));
 	assert_null(hone_mempool_get(t.c));
 	assert_int_equal(sleeps, 0);
 	assert_int_equal(hone_mempool_available(t.pool), 0);
 	hone_mempool_leave(a);
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs + 9, 11), 0);
+	assert_ok(hone_mempool_get_bulk(t.c, t.objs + 9, 11));
 	go_on(&t);
 }
 
@@ -409,7 +408,7 @@ TEST(a_closed_cache_is_not_waited_for)
 	load_others(&t, 0);
 	hone_mempool_cache_close(t.a);
 	sleeps = 0;
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
 	assert_null(hone_mempool_get(t.c));
 	assert_int_equal(sleeps, 0);
 	t.a = opened(t.pool);
@@ -478,13 +477,13 @@ TEST(a_magazine_that_moves_during_the_search_is_found)
 	struct hone_mempool *pool = open_four(4);
 	void *objs[4];
 
-	assert_int_equal(hone_mempool_get_bulk(third, objs, 4), 0);
+	assert_ok(hone_mempool_get_bulk(third, objs, 4));
 	hone_mempool_put_bulk(third, objs, 3);
 	spare = objs[3];
 	assert_int_equal(stats_of(pool).loaded, 3);
 	hone_mempool_enter((struct hone_cache *)third);
 	on_sleep = first_sleep;
-	assert_int_equal(hone_mempool_get_bulk(fourth, objs, 3), 0);
+	assert_ok(hone_mempool_get_bulk(fourth, objs, 3));
 	assert_null(on_sleep);
 	objs[3] = spare;
 	all_different(objs, 4);
@@ -518,7 +517,7 @@ TEST(an_object_that_is_put_during_the_search_is_found)
 	struct hone_mempool *pool = open_four(2);
 	void *objs[2];
 
-	assert_int_equal(hone_mempool_get_bulk(second, objs, 2), 0);
+	assert_ok(hone_mempool_get_bulk(second, objs, 2));
 	hone_mempool_put(second, objs[0]);
 	spare = objs[1];
 	hone_mempool_enter((struct hone_cache *)third);
@@ -549,7 +548,7 @@ TEST(the_length_in_a_call_does_not_count)
 	hone_mempool_enter(busy);
 	assert_int_equal(hone_mempool_take(busy, taken, 11), 11);
 	on_sleep = give_back;
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
 	assert_null(on_sleep);
 	go_on(&t);
 }
@@ -566,7 +565,7 @@ exchanges(struct hone_mempool *pool)
 static void
 get_and_put(struct hone_mempool_cache *c, void **objs, size_t n)
 {
-	assert_int_equal(hone_mempool_get_bulk(c, objs, n), 0);
+	assert_ok(hone_mempool_get_bulk(c, objs, n));
 	hone_mempool_put_bulk(c, objs, n);
 }
 
@@ -574,7 +573,7 @@ static void
 put_and_get(struct hone_mempool_cache *c, void **objs, size_t n)
 {
 	hone_mempool_put_bulk(c, objs, n);
-	assert_int_equal(hone_mempool_get_bulk(c, objs, n), 0);
+	assert_ok(hone_mempool_get_bulk(c, objs, n));
 }
 
 /* Wherever it begins. A full magazine has 12 objects here. */
@@ -612,7 +611,7 @@ TEST(a_cache_that_is_full_keeps_what_was_put_last)
 	struct hone_mempool_cache *c = opened(pool), *other;
 	void *objs[40], *got[40];
 
-	assert_int_equal(hone_mempool_get_bulk(c, objs, 40), 0);
+	assert_ok(hone_mempool_get_bulk(c, objs, 40));
 	for (size_t n = 0; n < 17; n++) {
 		hone_mempool_put(c, objs[n]);
 		audited(pool, 40 - n - 1);
@@ -620,7 +619,7 @@ TEST(a_cache_that_is_full_keeps_what_was_put_last)
 	assert_int_equal(stats_of(pool).flushes, 1);
 	assert_int_equal(stats_of(pool).loaded, 5);
 	assert_int_equal(stats_of(pool).shared, 12);
-	assert_int_equal(hone_mempool_get_bulk(c, got, 5), 0);
+	assert_ok(hone_mempool_get_bulk(c, got, 5));
 	assert_memory_equal(got, objs + 12, 5 * sizeof(void *));
 	hone_mempool_put_bulk(c, got, 5);
 	/* More than there is room for: full magazines are not copied. */
@@ -633,7 +632,7 @@ TEST(a_cache_that_is_full_keeps_what_was_put_last)
 	hone_mempool_cache_close(c);
 	assert_int_equal(stats_of(pool).loaded, 0);
 	audited(pool, 0);
-	assert_int_equal(hone_mempool_get_bulk(other, got, 40), 0);
+	assert_ok(hone_mempool_get_bulk(other, got, 40));
 	all_different(got, 40);
 	hone_mempool_put_bulk(other, got, 40);
 	hone_mempool_cache_close(other);
@@ -650,13 +649,12 @@ TEST(a_magazine_that_is_put_is_divided)
 
 	for (size_t n = 0; n <= 16; n++)
 		for (size_t before = 0; before <= 16; before++) {
-			assert_int_equal(
-				hone_mempool_get_bulk(c, loaded, before), 0);
+			assert_ok(hone_mempool_get_bulk(c, loaded, before));
 			m = hone_mempool_get_magazine(c);
 			assert_non_null(m);
 			while (m->count > n)
 				hone_mempool_put(c, m->objects[--m->count]);
-			assert_int_equal(hone_mempool_get_bulk(c, objs, n), 0);
+			assert_ok(hone_mempool_get_bulk(c, objs, n));
 			for (size_t i = 0; m->count < n; i++) {
 				m->objects[m->count++] = objs[i];
 				objs[i] = NULL;
@@ -723,7 +721,7 @@ TEST(the_default_cache_size_assumes_sixteen_busy_caches)
 		struct hone_mempool *pool;
 
 		attr.flags = cases[i].flags;
-		assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+		assert_ok(hone_mempool_create(&pool, &attr));
 		assert_int_equal(stats_of(pool).cache_size, cases[i].size);
 		destroyed(pool);
 	}
@@ -839,9 +837,8 @@ nothing_is_missed(bool same_cpu)
 	for (size_t i = 0; i < WORKERS; i++) {
 		workers[i].run = &run;
 		workers[i].seed = support_random(&seed);
-		assert_int_equal(
-			pthread_create(&workers[i].id, NULL, work, &workers[i]),
-			0);
+		assert_ok(pthread_create(
+			&workers[i].id, NULL, work, &workers[i]));
 	}
 	pin(&run);
 	for (unsigned turn = 0; turn < turns; turn++) {
@@ -866,7 +863,7 @@ nothing_is_missed(bool same_cpu)
 	}
 	atomic_store_explicit(&run.stop, true, memory_order_relaxed);
 	for (size_t i = 0; i < WORKERS; i++)
-		assert_int_equal(pthread_join(workers[i].id, NULL), 0);
+		assert_ok(pthread_join(workers[i].id, NULL));
 	threads = false;
 	assert_int_equal(run.errors, 0);
 	hone_mempool_cache_close(c);

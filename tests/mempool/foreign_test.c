@@ -27,7 +27,7 @@ foreign_pool(size_t cache_size, unsigned flags)
 	struct hone_mempool *pool;
 
 	assert_int_equal(hone_mempool_memory_size(&attr), 0);
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	return pool;
 }
 
@@ -85,7 +85,7 @@ holds_what_is_put(unsigned flags)
 	assert_int_equal(hone_mempool_destroy(pool), -EBUSY);
 	hone_mempool_cache_close(d);
 	/* some are in the pool, the others are out */
-	assert_int_equal(hone_mempool_destroy(pool), 0);
+	assert_ok(hone_mempool_destroy(pool));
 }
 
 TEST(a_pool_starts_empty_and_holds_what_is_put)
@@ -118,7 +118,7 @@ TEST(a_pool_stays_while_a_magazine_is_out)
 	c = opened(pool);
 	hone_mempool_put_magazine(c, m);
 	hone_mempool_cache_close(c);
-	assert_int_equal(hone_mempool_destroy(pool), 0);
+	assert_ok(hone_mempool_destroy(pool));
 }
 
 static void
@@ -165,7 +165,7 @@ TEST(what_goes_with_own_objects_alone_is_refused)
 		assert_null(unset);
 	}
 	hone_mempool_iterate(pool, never, NULL);
-	assert_int_equal(hone_mempool_destroy(pool), 0);
+	assert_ok(hone_mempool_destroy(pool));
 }
 
 TEST(the_audit_finds_what_was_put_twice)
@@ -182,7 +182,7 @@ TEST(the_audit_finds_what_was_put_twice)
 	assert_int_equal(findings.doubled, 3);
 	assert_int_equal(findings.foreign, 0);
 	hone_mempool_cache_close(c);
-	assert_int_equal(hone_mempool_destroy(pool), 0);
+	assert_ok(hone_mempool_destroy(pool));
 }
 
 static int last_fault;
@@ -212,7 +212,7 @@ TEST(the_debug_flavour_finds_a_second_put_null_and_one_too_many)
 	struct hone_mempool *pool;
 
 	attr.on_fault = note;
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	c = opened(pool);
 	hone_mempool_put(c, NULL);
 	told(HONE_MEMPOOL_FAULT_FOREIGN, NULL);
@@ -227,7 +227,7 @@ TEST(the_debug_flavour_finds_a_second_put_null_and_one_too_many)
 	hone_mempool_put(c, things[N]);
 	told(0, NULL);
 	hone_mempool_cache_close(c);
-	assert_int_equal(hone_mempool_destroy(pool), 0);
+	assert_ok(hone_mempool_destroy(pool));
 }
 
 /* The table of the debug flavour, with many pointers and random order. */
@@ -240,7 +240,7 @@ TEST(the_debug_flavour_forgets_what_is_got)
 	bool in[N] = {false};
 
 	attr.on_fault = note;
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	c = opened(pool);
 	for (int turn = 0; turn < 20000; turn++) {
 		size_t i = support_below(&seed, N);
@@ -261,7 +261,7 @@ TEST(the_debug_flavour_forgets_what_is_got)
 		}
 	}
 	hone_mempool_cache_close(c);
-	assert_int_equal(hone_mempool_destroy(pool), 0);
+	assert_ok(hone_mempool_destroy(pool));
 }
 
 static void
@@ -293,7 +293,7 @@ TEST(a_child_has_the_pointers_that_are_in_the_pool)
 	exits_with_0(pid);
 	get_things(c, 60);
 	hone_mempool_cache_close(c);
-	assert_int_equal(hone_mempool_destroy(pool), 0);
+	assert_ok(hone_mempool_destroy(pool));
 }
 
 /* Emulators do not have them. */
@@ -303,11 +303,9 @@ there_are_robust_mutexes(void)
 	pthread_mutexattr_t attr;
 	pthread_mutex_t mutex;
 
-	assert_int_equal(pthread_mutexattr_init(&attr), 0);
-	assert_int_equal(
-		pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED), 0);
-	assert_int_equal(
-		pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST), 0);
+	assert_ok(pthread_mutexattr_init(&attr));
+	assert_ok(pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED));
+	assert_ok(pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST));
 	int error = pthread_mutex_init(&mutex, &attr);
 	if (error == 0)
 		pthread_mutex_destroy(&mutex);
@@ -341,7 +339,7 @@ shared_pool(struct hone_mempool_attr *attr)
 		printf("# skipped: there are no robust mutexes here\n");
 		skip();
 	}
-	assert_int_equal(hone_mempool_create(&pool, attr), 0);
+	assert_ok(hone_mempool_create(&pool, attr));
 	assert_ptr_equal(pool, attr->memory);
 	assert_null(hone_mempool_thread_cache(pool));
 	return pool;
@@ -351,9 +349,9 @@ static void
 unshared(struct hone_mempool *pool, const struct hone_mempool_attr *attr)
 {
 	audited(pool, 0);
-	assert_int_equal(hone_mempool_destroy(pool), 0);
+	assert_ok(hone_mempool_destroy(pool));
 	memset(attr->memory, 0, attr->memory_size);
-	assert_int_equal(munmap(attr->memory, attr->memory_size), 0);
+	assert_ok(munmap(attr->memory, attr->memory_size));
 }
 
 /* Gets and puts at random; returns the exit status. */

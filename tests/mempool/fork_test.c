@@ -73,7 +73,7 @@ start(struct worker *w, struct hone_mempool *pool)
 	w->seed = support_random(&seed);
 	atomic_init(&w->stop, false);
 	atomic_init(&w->turns, 0);
-	assert_int_equal(pthread_create(&w->id, NULL, work, w), 0);
+	assert_ok(pthread_create(&w->id, NULL, work, w));
 	while (atomic_load_explicit(&w->turns, memory_order_relaxed) == 0)
 		sched_yield();
 }
@@ -82,13 +82,13 @@ static void
 end(struct worker *w)
 {
 	atomic_store_explicit(&w->stop, true, memory_order_relaxed);
-	assert_int_equal(pthread_join(w->id, NULL), 0);
+	assert_ok(pthread_join(w->id, NULL));
 }
 
 static void
 hold(struct worker *w)
 {
-	assert_int_equal(pthread_kill(w->id, SIGUSR1), 0);
+	assert_ok(pthread_kill(w->id, SIGUSR1));
 	while (sem_wait(&stopped) != 0)
 		;
 }
@@ -125,7 +125,7 @@ TEST(a_thread_that_is_stopped_holds_up_nobody)
 		for (int turn = 0; turn < 5; turn++) {
 			size_t k = 1 + support_below(&seed, WITHOUT_ONE);
 
-			assert_int_equal(hone_mempool_get_bulk(c, objs, k), 0);
+			assert_ok(hone_mempool_get_bulk(c, objs, k));
 			hone_mempool_put_bulk(c, objs, k);
 		}
 		release(&other, &seed);
@@ -180,7 +180,7 @@ forked(unsigned flags)
 	void *mine[30];
 
 	attr.flags |= flags;
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	c = hone_mempool_thread_cache(pool);
 	start(&other, pool);
 	for (int round = 0; round < ROUNDS; round++) {
@@ -188,8 +188,8 @@ forked(unsigned flags)
 		int status;
 		pid_t pid;
 
-		assert_int_equal(hone_mempool_get_bulk(c, mine, n), 0);
-		assert_int_equal(hone_mempool_reserve(c, n), 0);
+		assert_ok(hone_mempool_get_bulk(c, mine, n));
+		assert_ok(hone_mempool_reserve(c, n));
 		if (round % 2)
 			hold(&other);
 		pid = fork();

@@ -107,7 +107,7 @@ objects_of(struct hone_mempool **pool, unsigned flags, int node)
 	attr.object_size = 1024;
 	attr.flags = flags | HONE_MEMPOOL_NO_COLOUR;
 	attr.numa_node = node;
-	assert_int_equal(hone_mempool_create(pool, &attr), 0);
+	assert_ok(hone_mempool_create(pool, &attr));
 	hone_mempool_iterate(*pool, first_object, &first);
 	return first;
 }
@@ -119,7 +119,7 @@ write_to_all(struct hone_mempool *pool)
 	static void *objects[3000];
 	struct hone_mempool_cache *cache = opened(pool);
 
-	assert_int_equal(hone_mempool_get_bulk(cache, objects, 3000), 0);
+	assert_ok(hone_mempool_get_bulk(cache, objects, 3000));
 	for (size_t i = 0; i < 3000; i++)
 		memset(objects[i], (int)i, 1024);
 	hone_mempool_put_bulk(cache, objects, 3000);
@@ -178,7 +178,7 @@ TEST(objects_in_huge_pages_may_have_a_larger_alignment)
 	needs_huge_pages();
 	attr.flags = HONE_MEMPOOL_HUGETLB;
 	attr.object_size = attr.alignment = 2 * HUGE_PAGE;
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	/* enough wherever the mapping begins */
 	assert_true(mapped >= attr.object_size + attr.alignment - HUGE_PAGE);
 	c = opened(pool);
@@ -286,7 +286,7 @@ TEST(a_node_without_huge_pages_is_told_at_once)
 	assert_int_equal(hone_mempool_create(&pool, &attr), -ENOMEM);
 	assert_null(pool);
 	populate_error = EINVAL; /* an old kernel */
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	populate_error = 0;
 	destroyed(pool);
 	assert_int_equal(mapped, 0);

@@ -56,7 +56,7 @@ may_fail_once(struct hone_mempool_attr attr, int least_calls)
 		if (calls < turn) {
 			assert_int_equal(error, 0);
 			assert_true(turn > least_calls);
-			assert_int_equal(hone_mempool_destroy(pool), 0);
+			assert_ok(hone_mempool_destroy(pool));
 			assert_int_equal(mapped, 0);
 			break;
 		}
@@ -134,9 +134,8 @@ TEST(a_thread_cache_may_fail_and_come_later)
 		o.failed = false;
 		for (int i = 0; i < 20; i++)
 			pools[i] = pool_of(100, 10, 1);
-		assert_int_equal(
-			pthread_create(&thread, NULL, open_in_a_thread, &o), 0);
-		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_ok(pthread_create(&thread, NULL, open_in_a_thread, &o));
+		assert_ok(pthread_join(thread, NULL));
 		if (o.wrong)
 			fail_msg("call %d: %s", o.turn, o.wrong);
 		for (int i = 0; i < 20; i++)
@@ -192,7 +191,7 @@ TEST(named_initializers_are_enough)
 		struct hone_mempool_stats stats;
 		struct hone_mempool *pool;
 
-		assert_int_equal(hone_mempool_create(&pool, &given[i]), 0);
+		assert_ok(hone_mempool_create(&pool, &given[i]));
 		hone_mempool_get_stats(pool, &stats);
 		assert_int_equal(stats.max_caches, 32);
 		if (i < 3) {
@@ -202,7 +201,7 @@ TEST(named_initializers_are_enough)
 			assert_int_equal((uintptr_t)obj % 64, 0);
 			hone_mempool_put(hone_mempool_thread_cache(pool), obj);
 		}
-		assert_int_equal(hone_mempool_destroy(pool), 0);
+		assert_ok(hone_mempool_destroy(pool));
 	}
 }
 
@@ -344,9 +343,9 @@ TEST(memory_of_the_caller_is_used_to_the_byte)
 		assert_int_equal(hone_mempool_create(&pool, &attr), -ENOBUFS);
 		assert_null(pool);
 		attr.memory_size = size;
-		assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+		assert_ok(hone_mempool_create(&pool, &attr));
 		c = opened(pool);
-		assert_int_equal(hone_mempool_get_bulk(c, objs, 33), 0);
+		assert_ok(hone_mempool_get_bulk(c, objs, 33));
 		for (int k = 0; k < 33; k++) {
 			assert_in_range((char *)objs[k] - memory, 0, size - 40);
 			memset(objs[k], k, 40);
@@ -374,7 +373,7 @@ stride_of(size_t size, size_t alignment, unsigned flags)
 	attr.object_size = size;
 	attr.alignment = alignment;
 	attr.flags |= flags;
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	hone_mempool_get_stats(pool, &stats);
 	c = opened(pool);
 	obj = hone_mempool_get(c);
@@ -428,10 +427,10 @@ TEST(what_the_constructor_wrote_stays)
 	attr.constructor = construct;
 	attr.constructor_arg = &called;
 	attr.name = "a name that is longer than thirty-one bytes";
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	assert_int_equal(called, 100);
 	c = opened(pool);
-	assert_int_equal(hone_mempool_get_bulk(c, objs, 100), 0);
+	assert_ok(hone_mempool_get_bulk(c, objs, 100));
 	for (int i = 0; i < 100; i++) {
 		size_t index;
 

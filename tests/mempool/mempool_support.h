@@ -29,7 +29,7 @@ pool_of(size_t capacity, size_t cache_size, unsigned max_caches)
 		attributes(capacity, cache_size, max_caches);
 	struct hone_mempool *pool;
 
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	return pool;
 }
 
@@ -38,7 +38,7 @@ opened(struct hone_mempool *pool)
 {
 	struct hone_mempool_cache *cache = NULL;
 
-	assert_int_equal(hone_mempool_cache_open(pool, &cache), 0);
+	assert_ok(hone_mempool_cache_open(pool, &cache));
 	assert_non_null(cache);
 	return cache;
 }
@@ -94,7 +94,7 @@ static inline void
 destroyed(struct hone_mempool *pool)
 {
 	audited(pool, 0);
-	assert_int_equal(hone_mempool_destroy(pool), 0);
+	assert_ok(hone_mempool_destroy(pool));
 }
 
 #endif

@@ -37,7 +37,7 @@ pool_with(unsigned flags, size_t slots, unsigned max_caches)
 
 	attr.flags |= flags;
 	deque_slots = slots;
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	deque_slots = 0;
 	return pool;
 }
@@ -157,7 +157,7 @@ TEST(one_of_many_caches_takes_all)
 
 	assert_non_null(all);
 	for (int round = 0; round < 2; round++) {
-		assert_int_equal(hone_mempool_get_bulk(c, all, MANY), 0);
+		assert_ok(hone_mempool_get_bulk(c, all, MANY));
 		assert_null(hone_mempool_get(c));
 		hone_mempool_put_bulk(c, all, MANY);
 		assert_int_equal(hone_mempool_available(pool), MANY);
@@ -231,7 +231,7 @@ TEST(a_child_has_what_spilled)
 	int status;
 	pid_t pid;
 
-	assert_int_equal(hone_mempool_get_bulk(c, objs, CAPACITY / 2), 0);
+	assert_ok(hone_mempool_get_bulk(c, objs, CAPACITY / 2));
 	hone_mempool_put_bulk(c, objs, CAPACITY / 2);
 	pid = fork();
 	assert_true(pid >= 0);
@@ -309,9 +309,9 @@ stressed(unsigned flags, size_t slots)
 
 	attr.flags |= flags;
 	deque_slots = slots;
-	assert_int_equal(hone_mempool_create(&run.pool, &attr), 0);
+	assert_ok(hone_mempool_create(&run.pool, &attr));
 	deque_slots = 0;
-	assert_int_equal(pthread_barrier_init(&run.barrier, NULL, THREADS), 0);
+	assert_ok(pthread_barrier_init(&run.barrier, NULL, THREADS));
 	for (size_t i = 0; i < THREADS; i++) {
 		threads[i].run = &run;
 		threads[i].seed = support_random(&seed);
@@ -473,13 +473,12 @@ TEST(each_item_is_taken_once)
 
 	begin(&theft.deque, SIZE_MAX - PUSHES / 2);
 	for (int i = 0; i < THIEVES; i++)
-		assert_int_equal(pthread_create(&thieves[i], NULL,
-					 steal_all_the_time, &theft),
-			0);
+		assert_ok(pthread_create(
+			&thieves[i], NULL, steal_all_the_time, &theft));
 	push_and_pop(&theft, support_seed());
 	atomic_store(&theft.stop, true);
 	for (int i = 0; i < THIEVES; i++)
-		assert_int_equal(pthread_join(thieves[i], NULL), 0);
+		assert_ok(pthread_join(thieves[i], NULL));
 	assert_null(hone_deque_steal(&theft.deque.d));
 	assert_int_equal(theft.errors, 0);
 	for (size_t i = 1; i <= PUSHES; i++)

@@ -176,7 +176,7 @@ start(struct thread *t, struct run *run, void *(*fn)(void *), unsigned n)
 		t[i].run = run;
 		t[i].number = i + 1;
 		t[i].seed = support_random(&seed);
-		assert_int_equal(pthread_create(&t[i].id, NULL, fn, &t[i]), 0);
+		assert_ok(pthread_create(&t[i].id, NULL, fn, &t[i]));
 	}
 }
 
@@ -184,7 +184,7 @@ static void
 join(struct thread *t, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		assert_int_equal(pthread_join(t[i].id, NULL), 0);
+		assert_ok(pthread_join(t[i].id, NULL));
 }
 
 static void
@@ -193,7 +193,7 @@ churned_with(struct hone_mempool_attr attr, size_t n, bool pin)
 	struct run run = {.n = n, .same_cpu = pin};
 	struct thread threads[THREADS];
 
-	assert_int_equal(hone_mempool_create(&run.pool, &attr), 0);
+	assert_ok(hone_mempool_create(&run.pool, &attr));
 	start(threads, &run, churn, THREADS);
 	join(threads, THREADS);
 	assert_int_equal(run.errors, 0);
@@ -249,10 +249,10 @@ TEST(the_owner_has_the_last_item_before_a_thief_that_stopped)
 	assert_true(stopped.page != MAP_FAILED);
 	hone_deque_init(&stopped.deque, (void *_Atomic *)stopped.page, 1);
 	assert_true(hone_deque_push(&stopped.deque, &item));
-	assert_int_equal(mprotect(stopped.page, stopped.size, PROT_NONE), 0);
-	assert_int_equal(sigaction(SIGSEGV, &action, &usual), 0);
+	assert_ok(mprotect(stopped.page, stopped.size, PROT_NONE));
+	assert_ok(sigaction(SIGSEGV, &action, &usual));
 	void *stolen = hone_deque_steal(&stopped.deque);
-	assert_int_equal(sigaction(SIGSEGV, &usual, NULL), 0);
+	assert_ok(sigaction(SIGSEGV, &usual, NULL));
 	assert_ptr_equal(stopped.popped, &item);
 	assert_null(stolen);
 	munmap(stopped.page, stopped.size);
@@ -340,7 +340,7 @@ TEST(who_only_gets_is_fed_by_who_only_puts)
 		struct thread threads[2];
 
 		run.pool = pool_of(sizes[i] + 1, sizes[i], 2);
-		assert_int_equal(hone_ring_create(&run.ring, 64, 0), 0);
+		assert_ok(hone_ring_create(&run.ring, 64, 0));
 		start(threads, &run, one_way, 2);
 		join(threads, 2);
 		assert_int_equal(run.errors, 0);
@@ -378,13 +378,13 @@ TEST(a_thread_that_ends_strands_nothing)
 		start(threads, &run, leave_with_objects_loaded, THREADS);
 		join(threads, THREADS);
 		assert_int_equal(run.errors, 0);
-		assert_int_equal(hone_mempool_get_bulk(c, objs, 777), 0);
+		assert_ok(hone_mempool_get_bulk(c, objs, 777));
 		hone_mempool_put_bulk(c, objs, 777);
 	}
 	/* closed by hand, it is not closed again, and opens again */
 	hone_mempool_cache_close(c);
 	assert_non_null(hone_mempool_thread_cache(run.pool));
-	assert_int_equal(hone_mempool_destroy(run.pool), 0);
+	assert_ok(hone_mempool_destroy(run.pool));
 }
 
 /* Each thread has caches in a pool of all threads and in pools of its own. */

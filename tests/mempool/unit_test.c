@@ -46,7 +46,7 @@ TEST(a_cache_never_holds_more_than_its_size)
 	void *objs[60];
 
 	for (size_t n = 1; n <= 30; n++) {
-		assert_int_equal(hone_mempool_get_bulk(c, objs, 60), 0);
+		assert_ok(hone_mempool_get_bulk(c, objs, 60));
 		for (size_t i = 0; i + n <= 30; i += n) {
 			hone_mempool_put_bulk(c, objs + i, n);
 			assert_in_range(stats_of(pool).loaded, 0, 10);
@@ -77,7 +77,7 @@ TEST(bulk_is_all_or_nothing)
 		struct hone_mempool_cache *c = opened(pool);
 
 		for (size_t k = 0; k <= n && k <= 2048; k += 1 + k / 3) {
-			assert_int_equal(hone_mempool_get_bulk(c, objs, k), 0);
+			assert_ok(hone_mempool_get_bulk(c, objs, k));
 			all_different(objs, k);
 			audited(pool, k);
 			assert_int_equal(
@@ -118,19 +118,18 @@ TEST(nobody_else_loses_more_than_the_cache_size)
 		c[i] = opened(pool);
 	/* Each of the other caches puts as much as it can hold. */
 	for (int round = 0; round < 3; round++) {
-		assert_int_equal(hone_mempool_get_bulk(c[0], objs, 1000), 0);
+		assert_ok(hone_mempool_get_bulk(c[0], objs, 1000));
 		for (int i = 1; i < 4; i++)
 			hone_mempool_put_bulk(
 				c[i], objs + 333 * (i - 1), 333 + (i == 3));
 		assert_in_range(stats_of(pool).loaded, 3, 150);
-		assert_int_equal(hone_mempool_get_bulk(c[0], objs, 850), 0);
+		assert_ok(hone_mempool_get_bulk(c[0], objs, 850));
 		audited(pool, 850);
 		hone_mempool_put_bulk(c[0], objs, 850);
 		/* and the loaded objects of each cache are available to
 		 * itself */
 		for (int i = 1; i < 4; i++) {
-			assert_int_equal(
-				hone_mempool_get_bulk(c[i], objs, 850), 0);
+			assert_ok(hone_mempool_get_bulk(c[i], objs, 850));
 			hone_mempool_put_bulk(c[0], objs, 850);
 		}
 		for (int i = 1; i < 4; i++) {
@@ -152,12 +151,12 @@ TEST(closing_a_cache_strands_nothing)
 	for (size_t k = 0; k <= 210; k++) {
 		struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
 
-		assert_int_equal(hone_mempool_get_bulk(a, objs, k), 0);
+		assert_ok(hone_mempool_get_bulk(a, objs, k));
 		hone_mempool_put_bulk(b, objs, k);
 		hone_mempool_cache_close(k % 2 ? a : b);
 		hone_mempool_cache_close(k % 2 ? b : a);
 		a = opened(pool);
-		assert_int_equal(hone_mempool_get_bulk(a, objs, 1003), 0);
+		assert_ok(hone_mempool_get_bulk(a, objs, 1003));
 		all_different(objs, 1003);
 		hone_mempool_put_bulk(a, objs, 1003);
 		hone_mempool_cache_close(a);
@@ -177,7 +176,7 @@ TEST(caches_are_counted)
 	assert_null(c);
 	hone_mempool_cache_close(NULL);
 	hone_mempool_cache_close(a);
-	assert_int_equal(hone_mempool_cache_open(pool, &c), 0);
+	assert_ok(hone_mempool_cache_open(pool, &c));
 	assert_int_equal(hone_mempool_destroy(pool), -EBUSY);
 	hone_mempool_cache_close(b);
 	obj = hone_mempool_get(c);
@@ -246,12 +245,12 @@ TEST(each_cache_may_keep_an_empty_magazine)
 		m[i] = hone_mempool_get_magazine(c[i]);
 		hone_mempool_put_bulk(c[i], m[i]->objects, m[i]->count);
 		m[i]->count = 0;
-		assert_int_equal(hone_mempool_reserve(c[i], 101), 0);
+		assert_ok(hone_mempool_reserve(c[i], 101));
 	}
 	for (int round = 0; round < 4; round++) {
 		struct hone_mempool_cache *a = c[round % 2], *b = c[round / 2];
 
-		assert_int_equal(hone_mempool_get_bulk(a, objs, 699), 0);
+		assert_ok(hone_mempool_get_bulk(a, objs, 699));
 		hone_mempool_put_bulk(b, objs, 699);
 		for (int i = 0; i < 6; i++)
 			full[i] = hone_mempool_get_magazine(a);
@@ -326,11 +325,11 @@ TEST(a_reserve_is_there_whatever_others_take)
 		struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
 		size_t others;
 
-		assert_int_equal(hone_mempool_reserve(a, n), 0);
+		assert_ok(hone_mempool_reserve(a, n));
 		audited(pool, 0);
 		others = drained(b, objs);
 		assert_in_range(others, 100 - n > 10 ? 90 - n : 0, 100 - n);
-		assert_int_equal(hone_mempool_get_bulk(a, own, n), 0);
+		assert_ok(hone_mempool_get_bulk(a, own, n));
 		hone_mempool_put_bulk(a, own, n);
 		hone_mempool_put_bulk(b, objs, others);
 		audited(pool, 0);
@@ -349,17 +348,17 @@ TEST(a_reserve_is_raised_lowered_and_refused)
 
 	assert_int_equal(hone_mempool_reserve(c, 101), -ENOBUFS);
 	assert_int_equal(stats_of(pool).reserved, 0);
-	assert_int_equal(hone_mempool_reserve(c, 25), 0);
+	assert_ok(hone_mempool_reserve(c, 25));
 	assert_int_equal(stats_of(pool).reserved, 25);
 	assert_int_equal(hone_mempool_reserve(c, 101), -ENOBUFS);
 	assert_int_equal(stats_of(pool).reserved, 25);
-	assert_int_equal(hone_mempool_reserve(c, 100), 0);
-	assert_int_equal(hone_mempool_reserve(c, 5), 0);
+	assert_ok(hone_mempool_reserve(c, 100));
+	assert_ok(hone_mempool_reserve(c, 5));
 	assert_int_equal(stats_of(pool).reserved, 5);
 	audited(pool, 0);
 	hone_mempool_cache_close(c);
 	assert_int_equal(stats_of(pool).reserved, 0);
-	assert_int_equal(hone_mempool_get_bulk(other, objs, 100), 0);
+	assert_ok(hone_mempool_get_bulk(other, objs, 100));
 	hone_mempool_put_bulk(other, objs, 100);
 	hone_mempool_cache_close(other);
 	destroyed(pool);
@@ -372,16 +371,16 @@ TEST(what_is_drawn_from_a_reserve_is_not_replaced)
 	void *objs[100], *own[14];
 	size_t got;
 
-	assert_int_equal(hone_mempool_reserve(a, 13), 0);
+	assert_ok(hone_mempool_reserve(a, 13));
 	got = hone_mempool_get_burst(b, objs, 100);
 	assert_in_range(got, 77, 87);
-	assert_int_equal(hone_mempool_get_bulk(a, objs + got, 87 - got), 0);
+	assert_ok(hone_mempool_get_bulk(a, objs + got, 87 - got));
 	assert_int_equal(stats_of(pool).reserved, 13);
 	/* Only the reserve is left. */
 	assert_int_equal(hone_mempool_get_bulk(a, own, 14), -ENOBUFS);
 	assert_int_equal(stats_of(pool).reserved, 13);
 	assert_non_null(own[0] = hone_mempool_get(a));
-	assert_int_equal(hone_mempool_get_bulk(a, own + 1, 11), 0);
+	assert_ok(hone_mempool_get_bulk(a, own + 1, 11));
 	assert_int_equal(stats_of(pool).reserved, 1);
 	assert_null(hone_mempool_get_magazine(a));
 	assert_int_equal(hone_mempool_get_burst(a, own + 12, 2), 1);
@@ -390,7 +389,7 @@ TEST(what_is_drawn_from_a_reserve_is_not_replaced)
 	hone_mempool_put_bulk(a, own, 13);
 	assert_int_equal(stats_of(pool).reserved, 0);
 	assert_int_equal(hone_mempool_reserve(a, 14), -ENOBUFS);
-	assert_int_equal(hone_mempool_reserve(a, 13), 0);
+	assert_ok(hone_mempool_reserve(a, 13));
 	hone_mempool_put_bulk(b, objs, 87);
 	hone_mempool_cache_close(a);
 	hone_mempool_cache_close(b);
@@ -408,7 +407,7 @@ TEST(no_more_objects_are_counted_than_there_are)
 	struct hone_cache *moving = hone_mempool_cache_at(pool, 0);
 	struct hone_mempool_stats stats;
 
-	assert_int_equal(hone_mempool_reserve(c, 20), 0);
+	assert_ok(hone_mempool_reserve(c, 20));
 	for (size_t extra = 1; extra < 1000; extra *= 3) {
 		atomic_fetch_add(&moving->n_reserved, extra);
 		assert_int_equal(hone_mempool_available(pool), 100);
@@ -466,9 +465,7 @@ TEST(bursts_through_a_cursor_are_all_or_nothing)
 		while (n > 0 && hone_mempool_cursor_get_bulk(
 					&cursor, objs + got, n) == 0)
 			got += n;
-		assert_int_equal(
-			hone_mempool_cursor_get_bulk(&cursor, objs + got, 0),
-			0);
+		assert_ok(hone_mempool_cursor_get_bulk(&cursor, objs + got, 0));
 		hone_mempool_cursor_end(&cursor);
 		assert_int_equal(got, n ? 1000 - left : 0);
 		audited(pool, got);
@@ -496,7 +493,7 @@ TEST(a_cursor_never_holds_more_than_the_cache_size)
 	void *objs[60];
 
 	for (size_t n = 1; n <= 30; n++) {
-		assert_int_equal(hone_mempool_get_bulk(c, objs, 60), 0);
+		assert_ok(hone_mempool_get_bulk(c, objs, 60));
 		for (size_t i = 0; i < 60; i += n) {
 			hone_mempool_cursor_begin(&cursor, c);
 			hone_mempool_cursor_put_bulk(
@@ -522,8 +519,7 @@ TEST(ones_and_bursts_mix)
 	for (size_t n = 1; n < 200; n++) {
 		void *last;
 
-		assert_int_equal(
-			hone_mempool_cursor_get_bulk(&cursor, objs, n), 0);
+		assert_ok(hone_mempool_cursor_get_bulk(&cursor, objs, n));
 		last = hone_mempool_cursor_get(&cursor);
 		assert_non_null(last);
 		hone_mempool_cursor_put_bulk(&cursor, objs, n);
@@ -557,16 +553,16 @@ TEST(the_debug_flavour_sees_a_cursor)
 	attr.flags |= HONE_MEMPOOL_DEBUG;
 	attr.on_fault = note;
 	attr.on_fault_arg = &told;
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	c = opened(pool);
 	hone_mempool_cursor_begin(&cursor, c);
-	assert_int_equal(hone_mempool_cursor_get_bulk(&cursor, objs, 30), 0);
+	assert_ok(hone_mempool_cursor_get_bulk(&cursor, objs, 30));
 	hone_mempool_cursor_put_bulk(&cursor, objs, 30);
 	assert_null(told);
 	hone_mempool_cursor_put_bulk(&cursor, objs + 7, 1);
 	assert_ptr_equal(told, objs[7]);
 	told = NULL;
-	assert_int_equal(hone_mempool_cursor_get_bulk(&cursor, objs, 30), 0);
+	assert_ok(hone_mempool_cursor_get_bulk(&cursor, objs, 30));
 	assert_null(told);
 	hone_mempool_cursor_end(&cursor);
 	audited(pool, 30);

@@ -28,7 +28,7 @@ TEST(objects_in_the_pool_are_not_to_be_touched)
 	unsigned before = VALGRIND_COUNT_ERRORS;
 	unsigned char *objs[20];
 
-	assert_int_equal(hone_mempool_get_bulk(c, (void **)objs, 20), 0);
+	assert_ok(hone_mempool_get_bulk(c, (void **)objs, 20));
 	for (int i = 0; i < 20; i++)
 		memset(objs[i], i, SIZE);
 	assert_int_equal(VALGRIND_COUNT_ERRORS, before);
@@ -60,7 +60,7 @@ TEST(an_object_that_is_put_twice_is_seen)
 	assert_int_equal(VALGRIND_COUNT_ERRORS, before + 1);
 	assert_ptr_equal(hone_mempool_get(c), obj);
 	hone_mempool_cache_close(c);
-	assert_int_equal(hone_mempool_destroy(pool), 0);
+	assert_ok(hone_mempool_destroy(pool));
 }
 
 /* The pool itself would report each write, too. */
@@ -73,7 +73,7 @@ TEST(in_the_debug_flavour_valgrind_alone_reports_writes)
 	unsigned char *obj;
 
 	attr.flags |= HONE_MEMPOOL_DEBUG;
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_ok(hone_mempool_create(&pool, &attr));
 	c = opened(pool);
 	obj = hone_mempool_get(c);
 	assert_true(seen(obj + SIZE));

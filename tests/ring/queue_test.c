@@ -130,7 +130,7 @@ STANDS_FOR(int, clock_gettime, clockid_t id, struct timespec *now)
 static void
 open_queue(size_t capacity, unsigned flags)
 {
-	assert_int_equal(hone_queue_create(&queue, capacity, flags), 0);
+	assert_ok(hone_queue_create(&queue, capacity, flags));
 	kernel.barriers = kernel.waits = kernel.wakes = 0;
 	turns = 0;
 }
@@ -181,12 +181,11 @@ TEST(nobody_waits_so_there_is_no_system_call)
 	for (unsigned flags = 0; flags < MODES; flags++) {
 		open_queue(5, flags);
 		for (size_t i = 0; i < 1000; i++) {
-			assert_int_equal(
-				hone_queue_put(queue, some, INT64_MAX), 0);
+			assert_ok(hone_queue_put(queue, some, INT64_MAX));
 			assert_int_equal(
 				hone_queue_put_burst(queue, some, 4, INT64_MAX),
 				4);
-			assert_int_equal(get(HONE_QUEUE_FOREVER), 0);
+			assert_ok(get(HONE_QUEUE_FOREVER));
 			assert_int_equal(hone_queue_count(queue), 4);
 			assert_int_equal(
 				hone_queue_get_burst(queue, some, 5, INT64_MAX),
@@ -208,7 +207,7 @@ TEST(a_deadline_in_the_past_is_a_try)
 		assert_int_equal(get(past), -ETIMEDOUT);
 		assert_int_equal(
 			hone_queue_get_burst(queue, some, 5, past), -ETIMEDOUT);
-		assert_int_equal(hone_queue_put(queue, some, past), 0);
+		assert_ok(hone_queue_put(queue, some, past));
 		assert_int_equal(hone_queue_put_burst(queue, some, 5, past), 2);
 		assert_int_equal(
 			hone_queue_put_burst(queue, some, 5, past), -ETIMEDOUT);
@@ -255,7 +254,7 @@ TEST(a_deadline_is_a_time_of_the_monotonic_clock)
 static int
 put_and_time_out(void)
 {
-	assert_int_equal(hone_queue_put(queue, &queue, HONE_QUEUE_NOW), 0);
+	assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_NOW));
 	return ETIMEDOUT;
 }
 
@@ -264,7 +263,7 @@ TEST(what_comes_at_the_deadline_is_taken)
 	for (unsigned flags = 0; flags < MODES; flags++) {
 		open_queue(1, flags);
 		kernel.on_wait = put_and_time_out;
-		assert_int_equal(get(1), 0);
+		assert_ok(get(1));
 		assert_int_equal(kernel.waits, 1);
 		close_kernel();
 	}
@@ -277,9 +276,9 @@ wake_for_nothing(void)
 
 	if (turns < 3)
 		return results[turns++];
-	assert_int_equal(hone_queue_put(queue, &queue, HONE_QUEUE_NOW), 0);
-	assert_int_equal(hone_queue_put(queue, &queue, HONE_QUEUE_NOW), 0);
-	assert_int_equal(hone_queue_put(queue, &queue, HONE_QUEUE_NOW), 0);
+	assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_NOW));
+	assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_NOW));
+	assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_NOW));
 	return 0;
 }
 
@@ -288,14 +287,13 @@ TEST(a_signal_does_not_end_a_wait_and_one_wake_is_enough)
 	for (unsigned flags = 0; flags < MODES; flags++) {
 		open_queue(3, flags);
 		kernel.on_wait = wake_for_nothing;
-		assert_int_equal(get(HONE_QUEUE_FOREVER), 0);
+		assert_ok(get(HONE_QUEUE_FOREVER));
 		assert_true(kernel.for_ever);
 		assert_int_equal(kernel.waits, 4);
 		assert_int_equal(kernel.wakes, 1);
 		/* nobody waits any more */
-		assert_int_equal(get(HONE_QUEUE_FOREVER), 0);
-		assert_int_equal(
-			hone_queue_put(queue, &queue, HONE_QUEUE_FOREVER), 0);
+		assert_ok(get(HONE_QUEUE_FOREVER));
+		assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_FOREVER));
 		assert_int_equal(kernel.wakes, 1);
 		close_kernel();
 	}
@@ -340,7 +338,7 @@ ring_of(struct hone_queue *q)
 static void
 put_one(void)
 {
-	assert_int_equal(hone_queue_put(queue, &queue, HONE_QUEUE_NOW), 0);
+	assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_NOW));
 }
 
 static int
@@ -361,7 +359,7 @@ readings_of_get(unsigned event_after)
 	unsigned before = kernel.readings;
 
 	kernel.event_at = event_after > 0 ? before + event_after : 0;
-	assert_int_equal(get(HONE_QUEUE_FOREVER), 0);
+	assert_ok(get(HONE_QUEUE_FOREVER));
 	return kernel.readings - before;
 }
 
@@ -458,7 +456,7 @@ TEST(a_closed_queue_refuses_puts_and_gives_what_it_has)
 				-ESHUTDOWN);
 		}
 		assert_int_equal(hone_queue_count(queue), 2);
-		assert_int_equal(get(HONE_QUEUE_NOW), 0);
+		assert_ok(get(HONE_QUEUE_NOW));
 		assert_int_equal(hone_queue_get_burst(
 					 queue, some, 4, HONE_QUEUE_FOREVER),
 			1);
@@ -499,7 +497,7 @@ TEST(a_kernel_without_membarrier_is_enough)
 		kernel.refuses_barriers = true;
 		open_queue(3, flags);
 		kernel.on_wait = wake_for_nothing;
-		assert_int_equal(get(HONE_QUEUE_FOREVER), 0);
+		assert_ok(get(HONE_QUEUE_FOREVER));
 		assert_int_equal(kernel.barriers, 0);
 		assert_int_equal(kernel.waits, 4);
 		hone_queue_close(queue);
@@ -603,7 +601,7 @@ transfer(struct run *run, size_t capacity)
 				i < run->producers ? produce : consume, run),
 			0);
 	for (unsigned i = 0; i < threads; i++)
-		assert_int_equal(pthread_join(ids[i], NULL), 0);
+		assert_ok(pthread_join(ids[i], NULL));
 	got = run->got;
 	if (run->errors || run->put != got || hone_queue_count(queue) != 0)
 		fail_msg("%u errors: %u of %u elements, flags %u, capacity %zu",
@@ -665,9 +663,8 @@ TEST(each_element_ends_a_wait)
 			some[0] = some[1] = run->arrived;
 			open_queue(2, flags);
 			for (unsigned k = 0; k < 3; k++)
-				assert_int_equal(pthread_create(&ids[k], NULL,
-							 consume, run),
-					0);
+				assert_ok(pthread_create(
+					&ids[k], NULL, consume, run));
 			while (kernel.waits < 3)
 				sched_yield();
 			assert_int_equal(
@@ -676,7 +673,7 @@ TEST(each_element_ends_a_wait)
 				sched_yield();
 			hone_queue_close(queue);
 			for (unsigned k = 0; k < 3; k++)
-				assert_int_equal(pthread_join(ids[k], NULL), 0);
+				assert_ok(pthread_join(ids[k], NULL));
 			assert_int_equal(run->errors, 0);
 			free(run);
 			close_kernel();

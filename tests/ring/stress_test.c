@@ -157,7 +157,7 @@ transfer(unsigned flags, enum way way, size_t capacity, unsigned producers,
 	struct thread threads[2 * MAX_THREADS];
 	size_t total = (size_t)run.each * producers;
 
-	assert_int_equal(hone_ring_create(&run.ring, capacity, flags), 0);
+	assert_ok(hone_ring_create(&run.ring, capacity, flags));
 	run.payloads = calloc(total, sizeof(*run.payloads));
 	run.arrived = calloc(total, sizeof(*run.arrived));
 	assert_true(run.payloads && run.arrived);
@@ -172,7 +172,7 @@ transfer(unsigned flags, enum way way, size_t capacity, unsigned producers,
 			0);
 	}
 	for (unsigned i = 0; i < producers + consumers; i++)
-		assert_int_equal(pthread_join(threads[i].id, NULL), 0);
+		assert_ok(pthread_join(threads[i].id, NULL));
 	if (atomic_load(&run.errors))
 		fail_msg("%u errors: flags %u, way %d, capacity %zu, %u to %u",
 			atomic_load(&run.errors), flags, way, capacity,
@@ -295,8 +295,7 @@ borrow_tokens(unsigned threads, size_t group)
 		.group = group, .turns = ELEMENTS / threads, .bulk = group > 1};
 	unsigned sum = 0;
 
-	assert_int_equal(
-		hone_ring_create(&t.ring, threads * group, HONE_RING_MPMC), 0);
+	assert_ok(hone_ring_create(&t.ring, threads * group, HONE_RING_MPMC));
 	for (size_t i = 0; i < threads * group; i++) {
 		uses[i] = 0;
 		assert_int_equal(hone_ring_enqueue(t.ring, &uses[i]), 0);
@@ -365,9 +364,8 @@ TEST(groups_of_a_few_arrive_once_and_in_order)
 	pthread_t producer;
 	uintptr_t next = 0;
 
-	assert_int_equal(hone_ring_create(&ring, CAPACITY, HONE_RING_SPSC), 0);
-	assert_int_equal(
-		pthread_create(&producer, NULL, produce_groups, ring), 0);
+	assert_ok(hone_ring_create(&ring, CAPACITY, HONE_RING_SPSC));
+	assert_ok(pthread_create(&producer, NULL, produce_groups, ring));
 	for (size_t group = 0; group < GROUPS; group++) {
 		void *elements[MOST];
 
@@ -378,7 +376,7 @@ TEST(groups_of_a_few_arrive_once_and_in_order)
 				fail_msg("%zu is not %zu", (size_t)elements[i],
 					(size_t)next);
 	}
-	assert_int_equal(pthread_join(producer, NULL), 0);
+	assert_ok(pthread_join(producer, NULL));
 	assert_int_equal(hone_ring_count(ring), 0);
 	hone_ring_destroy(ring);
 }
@@ -534,15 +532,13 @@ play(unsigned flags, size_t capacity, unsigned resume,
 	stage.page = mmap(NULL, stage.size, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(stage.page != MAP_FAILED);
-	assert_int_equal(hone_ring_create(&stage.ring, capacity, flags), 0);
-	assert_int_equal(sigaction(SIGSEGV, &action, &usual), 0);
+	assert_ok(hone_ring_create(&stage.ring, capacity, flags));
+	assert_ok(sigaction(SIGSEGV, &action, &usual));
 	for (uintptr_t i = 0; i < n; i++)
-		assert_int_equal(
-			pthread_create(&threads[i], NULL, run[i], (void *)i),
-			0);
+		assert_ok(pthread_create(&threads[i], NULL, run[i], (void *)i));
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	assert_int_equal(sigaction(SIGSEGV, &usual, NULL), 0);
+		assert_ok(pthread_join(threads[i], NULL));
+	assert_ok(sigaction(SIGSEGV, &usual, NULL));
 	if (stage.errors)
 		fail_msg("%u errors: flags %u", stage.errors, flags);
 	assert_int_equal(hone_ring_count(stage.ring), 0);

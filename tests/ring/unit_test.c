@@ -58,9 +58,8 @@ for_each_ring(void (*fn)(const struct made *), size_t max_capacity)
 			for (size_t i = 0; i < 4; i++) {
 				struct made made = {NULL, n, flags, firsts[i]};
 
-				assert_int_equal(
-					hone_ring_create(&made.ring, n, flags),
-					0);
+				assert_ok(
+					hone_ring_create(&made.ring, n, flags));
 				begin_at(made.ring, made.from);
 				fn(&made);
 				hone_ring_destroy(made.ring);
@@ -332,7 +331,7 @@ TEST(the_exported_body_of_enqueue_does_the_same)
 		struct hone_ring *ring;
 		void *got = NULL;
 
-		assert_int_equal(hone_ring_create(&ring, 3, flags), 0);
+		assert_ok(hone_ring_create(&ring, 3, flags));
 		for (uintptr_t i = 0; i < 20; i++) {
 			while (hone_ring_count(ring) < 3)
 				assert_int_equal(
@@ -420,7 +419,7 @@ TEST(a_ring_works_wherever_it_is_mapped)
 		a = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		b = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		assert_true(a != MAP_FAILED && b != MAP_FAILED && a != b);
-		assert_int_equal(hone_ring_init(a, 100, flags), 0);
+		assert_ok(hone_ring_init(a, 100, flags));
 		for (size_t i = 0; i < 1000; i++) {
 			void *got = NULL;
 
@@ -428,8 +427,8 @@ TEST(a_ring_works_wherever_it_is_mapped)
 			assert_int_equal(hone_ring_dequeue(b, &got), 0);
 			assert_ptr_equal(got, nth(i));
 		}
-		assert_int_equal(munmap(a, size), 0);
-		assert_int_equal(munmap(b, size), 0);
+		assert_ok(munmap(a, size));
+		assert_ok(munmap(b, size));
 	}
 	close(fd);
 }
@@ -462,7 +461,7 @@ TEST(nothing_is_written_outside_the_size_asked_for)
 
 			assert_int_equal(size % HONE_RING_ALIGN, 0);
 			memset(memory, 0xa5, sizeof(memory));
-			assert_int_equal(hone_ring_init(ring, n, flags), 0);
+			assert_ok(hone_ring_init(ring, n, flags));
 			memory_fill_and_empty(ring, n);
 			for (size_t i = 0; i < sizeof(memory); i++)
 				if (i - HONE_RING_ALIGN >= size)
@@ -510,9 +509,8 @@ TEST(the_places_of_the_killed_get_substitutes)
 				void *pair[2] = {ELEMENT(3), ELEMENT(4)};
 				void *element;
 
-				assert_int_equal(
-					hone_ring_create(&ring, 13, flags[f]),
-					0);
+				assert_ok(
+					hone_ring_create(&ring, 13, flags[f]));
 				for (uint64_t i = 0; i < from; i++) {
 					assert_int_equal(hone_ring_enqueue(ring,
 								 ELEMENT(9)),
@@ -524,9 +522,8 @@ TEST(the_places_of_the_killed_get_substitutes)
 				memory_take_places(ring, lost);
 				assert_int_equal(
 					hone_ring_enqueue(ring, ELEMENT(2)), 0);
-				assert_int_equal(
-					hone_ring_enqueue_bulk(ring, pair, 2),
-					0);
+				assert_ok(
+					hone_ring_enqueue_bulk(ring, pair, 2));
 				memory_take_places(ring, 1);
 				assert_int_equal(
 					hone_ring_enqueue(ring, ELEMENT(5)), 0);
@@ -556,7 +553,7 @@ TEST(a_ring_without_a_loss_is_unchanged)
 	for (unsigned flags = 0; flags <= HONE_RING_SPSC; flags++) {
 		struct hone_ring *ring;
 
-		assert_int_equal(hone_ring_create(&ring, 4, flags), 0);
+		assert_ok(hone_ring_create(&ring, 4, flags));
 		assert_int_equal(hone_ring_recover(ring, SUBSTITUTE), 0);
 		for (uintptr_t i = 1; i <= 4; i++)
 			assert_int_equal(
@@ -613,7 +610,7 @@ TEST(killed_processes_leave_a_ring_that_works)
 	void *element;
 
 	assert_true(ring != MAP_FAILED);
-	assert_int_equal(hone_ring_init(ring, 64, HONE_RING_MPMC), 0);
+	assert_ok(hone_ring_init(ring, 64, HONE_RING_MPMC));
 	for (int round = 0; round < ROUNDS; round++) {
 		pid_t children[PRODUCERS];
 
@@ -625,7 +622,7 @@ TEST(killed_processes_leave_a_ring_that_works)
 		}
 		usleep((useconds_t)(support_random(&random) % 3000));
 		for (int i = 0; i < PRODUCERS; i++)
-			assert_int_equal(kill(children[i], SIGKILL), 0);
+			assert_ok(kill(children[i], SIGKILL));
 		for (int i = 0; i < PRODUCERS; i++)
 			assert_int_equal(
 				waitpid(children[i], NULL, 0), children[i]);
@@ -634,7 +631,7 @@ TEST(killed_processes_leave_a_ring_that_works)
 		assert_int_equal(hone_ring_dequeue(ring, &element), -ENOENT);
 		assert_int_equal(hone_ring_free_count(ring), 64);
 	}
-	assert_int_equal(munmap(ring, size), 0);
+	assert_ok(munmap(ring, size));
 }
 
 int

@@ -116,7 +116,7 @@ opened(const struct hone_stream_ops *ops, unsigned flags)
 	attr.buffer_size = BUFFER;
 	attr.bypass_size = BYPASS;
 	attr.flags = flags;
-	assert_int_equal(hone_stream_open_ops(&s, ops, &source, &attr), 0);
+	assert_ok(hone_stream_open_ops(&s, ops, &source, &attr));
 	assert_string_equal(source.log, "");
 	return s;
 }
@@ -146,7 +146,7 @@ will_answer(int n, const long *answers)
 static void
 closed(struct hone_stream *s)
 {
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 	saw("close");
 }
 
@@ -700,9 +700,9 @@ TEST(set_buffer_holds_from_the_next_read_on)
 	struct hone_stream *s = opened(&unseekable, 0);
 
 	reads(s, 10, 10, "read 64");
-	assert_int_equal(hone_stream_set_buffer(s, 7, SIZE_MAX), 0);
+	assert_ok(hone_stream_set_buffer(s, 7, SIZE_MAX));
 	reads(s, 54 + 20, 54 + 20, "read 7 read 7 read 7");
-	assert_int_equal(hone_stream_set_buffer(s, 1000, 0), 0);
+	assert_ok(hone_stream_set_buffer(s, 1000, 0));
 	reads(s, 2, 2, "read 1");
 	assert_int_equal(hone_stream_set_buffer(s, 0, 5), -EINVAL);
 	assert_int_equal(hone_stream_set_buffer(

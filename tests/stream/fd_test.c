@@ -105,7 +105,7 @@ file_of(size_t n)
 
 	watch(-1);
 	assert_true(fd >= 0);
-	assert_int_equal(unlink(path), 0);
+	assert_ok(unlink(path));
 	assert_int_equal(write(fd, content, n), n);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	return fd;
@@ -120,7 +120,7 @@ opened(int fd, unsigned flags)
 	hone_stream_attr_init(&attr);
 	attr.flags = flags;
 	watch(fd);
-	assert_int_equal(hone_stream_open_fd(&s, fd, &attr), 0);
+	assert_ok(hone_stream_open_fd(&s, fd, &attr));
 	saw("");
 	return s;
 }
@@ -146,7 +146,7 @@ TEST(a_large_file_of_known_size_is_one_read)
 	free(buf);
 	saw("read 700000");
 	reads(s, 1, 0, "read 65536");
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 	saw("close");
 }
 
@@ -171,15 +171,15 @@ TEST(a_short_read_of_a_file_proves_its_end)
 	assert_int_equal(hone_stream_seek(s, 10, SEEK_SET), 10);
 	saw("lseek 10");
 	reads(s, 20, 6, "read 65536");
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 	saw("");
 	s = opened(fd, HONE_STREAM_EXACT);
 	assert_int_equal(hone_stream_seek(s, 0, SEEK_SET), 0);
 	saw("lseek 0");
 	reads(s, 20, 16, "read 65536 read 65536");
 	reads(s, 1, 0, "read 65536");
-	assert_int_equal(hone_stream_close(s), 0);
-	assert_int_equal(close(fd), 0);
+	assert_ok(hone_stream_close(s));
+	assert_ok(close(fd));
 }
 
 /* As FUSE with direct_io and /proc may do. */
@@ -191,25 +191,25 @@ TEST(a_short_read_before_the_end_proves_nothing)
 	calls.cap = 600;
 	reads(s, 1001, 1000, "read 65536 read 65536");
 	reads(s, 1, 0, "");
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 	/* it may have begun anywhere, so it reads again */
 	fd = file_of(1000);
 	assert_int_equal(lseek(fd, 500, SEEK_SET), 500);
 	s = opened(fd, HONE_STREAM_CLOSE_FD);
 	reads(s, 1001, 500, "read 65536 read 65536");
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 	/* it shrank */
 	fd = file_of(1000);
 	s = opened(fd, HONE_STREAM_CLOSE_FD);
-	assert_int_equal(ftruncate(fd, 300), 0);
+	assert_ok(ftruncate(fd, 300));
 	reads(s, 1001, 300, "read 65536 read 65536");
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 	/* no size */
 	fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	s = opened(fd, HONE_STREAM_CLOSE_FD);
 	calls.cap = 10;
 	reads(s, 12, 12, "read 65536 read 65536");
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 }
 
 /* Each call fails once, in each way; no byte is lost. */
@@ -225,7 +225,7 @@ TEST(faults_cost_no_byte)
 			struct hone_stream *s;
 			char buf[3000];
 
-			assert_int_equal(hone_stream_open_fd(&s, fd, &attr), 0);
+			assert_ok(hone_stream_open_fd(&s, fd, &attr));
 			watch(fd);
 			calls.fails_at = at;
 			calls.error = errors[e];
@@ -249,9 +249,9 @@ TEST(faults_cost_no_byte)
 			if (errors[e] != EAGAIN)
 				assert_int_equal(failed,
 					errors[e] == EIO && at <= calls.n);
-			assert_int_equal(hone_stream_close(s), 0);
+			assert_ok(hone_stream_close(s));
 			watch(-1);
-			assert_int_equal(close(fd), 0);
+			assert_ok(close(fd));
 		}
 	}
 }
@@ -261,7 +261,7 @@ TEST(pipes_are_waited_for_only_if_that_must_end)
 	struct hone_stream *s;
 	int fds[2];
 
-	assert_int_equal(pipe(fds), 0);
+	assert_ok(pipe(fds));
 	s = opened(fds[0], 0);
 	assert_int_equal(write(fds[1], "123456", 6), 6);
 	reads(s, 2, 2, "read 65536");
@@ -276,20 +276,20 @@ TEST(pipes_are_waited_for_only_if_that_must_end)
 	reads(s, 4, -ETIMEDOUT, "poll until");
 	hone_stream_set_deadline(s, INT64_MAX);
 	/* the descriptor does not block, the stream waits */
-	assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+	assert_ok(fcntl(fds[0], F_SETFL, O_NONBLOCK));
 	calls.fails_at = calls.n + 2;
 	calls.error = EINTR;
 	reads(s, 4, -ETIMEDOUT,
 		"read 65536 poll for ever read 65536 poll for ever");
-	assert_int_equal(close(fds[1]), 0);
+	assert_ok(close(fds[1]));
 	reads(s, 4, 0, "read 65536");
 	reads(s, 4, 0, "");
 	assert_int_equal(hone_stream_seek(s, 0, SEEK_CUR), -ESPIPE);
 	assert_int_equal(hone_stream_tell(s), 12);
 	assert_int_equal(hone_stream_skip(s, 1 << 20), 0);
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 	saw("");
-	assert_int_equal(close(fds[0]), 0);
+	assert_ok(close(fds[0]));
 }
 
 TEST(a_stream_that_never_waits_says_so)
@@ -298,7 +298,7 @@ TEST(a_stream_that_never_waits_says_so)
 	const char *line;
 	int fds[2];
 
-	assert_int_equal(pipe(fds), 0);
+	assert_ok(pipe(fds));
 	s = opened(fds[0], HONE_STREAM_NONBLOCK | HONE_STREAM_CLOSE_FD);
 	reads(s, 1, -EAGAIN, "poll");
 	assert_int_equal(write(fds[1], "12\n3", 4), 4);
@@ -315,9 +315,9 @@ TEST(a_stream_that_never_waits_says_so)
 	assert_int_equal(hone_stream_read_line(s, &line, '\n', 100), 3);
 	assert_memory_equal(line, "34\n", 3);
 	saw("poll read 65536");
-	assert_int_equal(close(fds[1]), 0);
+	assert_ok(close(fds[1]));
 	reads(s, 1, 0, "poll read 65536");
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 }
 
 TEST(what_is_no_use_is_refused_and_stays_open)
@@ -331,18 +331,18 @@ TEST(what_is_no_use_is_refused_and_stays_open)
 	assert_int_equal(hone_stream_open_fd(&s, fd, &attr), -EISDIR);
 	attr.flags |= 0x8000;
 	assert_int_equal(hone_stream_open_fd(&s, fd, NULL), -EISDIR);
-	assert_int_equal(close(fd), 0);
+	assert_ok(close(fd));
 	assert_int_equal(hone_stream_open_fd(&s, fd, NULL), -EBADF);
 	fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	assert_int_equal(hone_stream_open_fd(&s, fd, &attr), -EINVAL);
 	assert_null(s);
 	attr.flags = HONE_STREAM_CLOSE_FD;
-	assert_int_equal(hone_stream_open_fd(&s, fd, &attr), 0);
+	assert_ok(hone_stream_open_fd(&s, fd, &attr));
 	assert_int_equal(hone_stream_read_some(s, content, 1), -EBADF);
 	watch(fd);
 	calls.fails_at = 1;
 	calls.error = EINTR;
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 	saw("close");
 	fd = file_of(1);
 	s = opened(fd, HONE_STREAM_CLOSE_FD);
@@ -350,7 +350,7 @@ TEST(what_is_no_use_is_refused_and_stays_open)
 	calls.error = EIO;
 	assert_int_equal(hone_stream_close(s), -EIO);
 	saw("close");
-	assert_int_equal(hone_stream_close(NULL), 0);
+	assert_ok(hone_stream_close(NULL));
 }
 
 /* Character devices: some have a position, most only report one. */
@@ -369,7 +369,7 @@ device_opened(const char *path, unsigned flags)
 	assert_true(fd >= 0);
 	hone_stream_attr_init(&attr);
 	attr.flags = flags | HONE_STREAM_CLOSE_FD;
-	assert_int_equal(hone_stream_open_fd(&s, fd, &attr), 0);
+	assert_ok(hone_stream_open_fd(&s, fd, &attr));
 	return s;
 }
 
@@ -386,7 +386,7 @@ without_a_position_bytes_are_counted(const char *path, unsigned flags)
 	assert_int_equal(hone_stream_tell(s), SMALL + LARGE);
 	assert_int_equal(hone_stream_read(s, buf, LARGE), LARGE);
 	assert_int_equal(hone_stream_tell(s), SMALL + 2 * LARGE);
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 }
 
 TEST(a_device_without_a_position_counts)
@@ -404,7 +404,7 @@ TEST(what_went_past_the_buffer_counts)
 
 	assert_int_equal(hone_stream_read(s, buf, LARGE), LARGE);
 	assert_int_equal(hone_stream_tell(s), LARGE);
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 }
 
 /* The skip finds out that it cannot seek. */
@@ -416,7 +416,7 @@ TEST(a_device_without_a_position_is_skipped_by_reads)
 	assert_int_equal(hone_stream_read(s, buf, LARGE), LARGE);
 	assert_int_equal(hone_stream_skip(s, LARGE), LARGE);
 	assert_int_equal(hone_stream_tell(s), 2 * LARGE);
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 }
 
 /* /dev/zero answers each seek with 0. */
@@ -433,7 +433,7 @@ TEST(the_device_decides_where_a_seek_ends)
 		assert_int_equal(hone_stream_seek(s, 0, SEEK_SET), 0);
 		assert_int_equal(hone_stream_seek(s, 0, SEEK_CUR), 0);
 		assert_int_equal(hone_stream_tell(s), 0);
-		assert_int_equal(hone_stream_close(s), 0);
+		assert_ok(hone_stream_close(s));
 	}
 }
 
@@ -448,7 +448,7 @@ TEST(a_terminal_has_no_position)
 	s = device_opened("/dev/ptmx", 0);
 	assert_int_equal(hone_stream_tell(s), 0);
 	assert_int_equal(hone_stream_seek(s, 0, SEEK_SET), -ESPIPE);
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 }
 
 TEST(an_empty_device_is_at_its_end)
@@ -460,7 +460,7 @@ TEST(an_empty_device_is_at_its_end)
 	assert_int_equal(hone_stream_read(s, &byte, 1), 0);
 	assert_int_equal(hone_stream_tell(s), 0);
 	assert_true(hone_stream_eof(s));
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 }
 
 int

@@ -105,7 +105,7 @@ DIRECTORY_TEST(without_the_right_to_o_noatime_it_is_left_out)
 	fresh_world();
 	world.fail_at = 1;
 	world.error = EPERM;
-	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_ok(hone_read_file(&file, "file", &attr));
 	assert_int_equal(world.opens, 2);
 	free(file.data);
 }
@@ -120,7 +120,7 @@ DIRECTORY_TEST(a_regular_file_takes_four_calls)
 	for (size_t i = 0; i < SIZES; i++) {
 		make_file("file", sizes[i]);
 		fresh_world();
-		assert_int_equal(hone_read_file(&file, "file", NULL), 0);
+		assert_ok(hone_read_file(&file, "file", NULL));
 		assert_int_equal(world.opens, 1);
 		assert_int_equal(world.stats, 1);
 		assert_int_equal(world.reads, 1);
@@ -138,7 +138,7 @@ read_and_check(size_t size)
 	struct hone_read_attr attr = recorded(&record);
 	struct hone_file_data file;
 
-	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_ok(hone_read_file(&file, "file", &attr));
 	assert_content(&file, size);
 	assert_int_equal(record.asked, size + 1);
 	assert_int_equal(record.live, 1);
@@ -212,7 +212,7 @@ DIRECTORY_TEST(what_grew_above_the_limit_is_refused)
 	fresh_world();
 	attr.limit = 200000;
 	world.told = 0;
-	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_ok(hone_read_file(&file, "file", &attr));
 	assert_content(&file, 200000);
 	free(file.data);
 }
@@ -341,13 +341,13 @@ DIRECTORY_TEST(sizes_above_4_gib_add_up)
 		fresh_world();
 		world.told = (int64_t)above[i];
 		world.pretend = above[i] + 1;
-		assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+		assert_ok(hone_read_file(&file, "file", &attr));
 		assert_int_equal(file.size, above[i]);
 		assert_int_equal(mapped, above[i] + 1);
 		assert_int_equal(((char *)file.data)[file.size], 0);
 		/* as few as possible; the last one has to prove the end */
 		assert_int_equal(world.reads, 1 + above[i] / 0x7fff0000);
-		assert_int_equal(munmap(file.data, mapped), 0);
+		assert_ok(munmap(file.data, mapped));
 	}
 }
 #endif

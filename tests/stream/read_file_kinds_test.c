@@ -47,7 +47,7 @@ DIRECTORY_TEST(files_of_proc_and_sys_are_read_whole)
 			continue;
 		}
 		tried++;
-		assert_int_equal(hone_read_file(&file, paths[i], &attr), 0);
+		assert_ok(hone_read_file(&file, paths[i], &attr));
 		assert_true(file.size > 0);
 		assert_int_equal(record.asked, file.size + 1);
 		assert_int_equal(((char *)file.data)[file.size], 0);
@@ -99,7 +99,7 @@ DIRECTORY_TEST(pipes_are_read_until_they_end)
 		int ends[2];
 		pid_t child;
 
-		assert_int_equal(pipe(ends), 0);
+		assert_ok(pipe(ends));
 		child = fork();
 		assert_true(child >= 0);
 		if (child == 0) {
@@ -122,14 +122,14 @@ DIRECTORY_TEST(a_fifo_is_waited_for)
 	struct hone_file_data file;
 	pid_t child;
 
-	assert_int_equal(mkfifo("fifo", 0600), 0);
+	assert_ok(mkfifo("fifo", 0600));
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
 		write_slowly(open("fifo", O_WRONLY | O_CLOEXEC), 100000);
 		_exit(0);
 	}
-	assert_int_equal(hone_read_file(&file, "fifo", NULL), 0);
+	assert_ok(hone_read_file(&file, "fifo", NULL));
 	assert_content(&file, 100000);
 	free(file.data);
 	assert_child_is_well(child);
@@ -143,8 +143,8 @@ DIRECTORY_TEST(a_fifo_is_not_waited_for_if_told_so)
 
 	hone_read_attr_init(&attr);
 	attr.flags = HONE_READ_NONBLOCK;
-	assert_int_equal(mkfifo("fifo", 0600), 0);
-	assert_int_equal(hone_read_file(&file, "fifo", &attr), 0);
+	assert_ok(mkfifo("fifo", 0600));
+	assert_ok(hone_read_file(&file, "fifo", &attr));
 	assert_int_equal(file.size, 0);
 	free(file.data);
 	writer = open("fifo", O_RDWR | O_CLOEXEC);
@@ -158,7 +158,7 @@ DIRECTORY_TEST(devices_are_read_to_their_end_or_the_limit)
 	static const size_t limits[] = {0, 1, 65535, 65536, 1000000};
 	struct hone_file_data file;
 
-	assert_int_equal(hone_read_file(&file, "/dev/null", NULL), 0);
+	assert_ok(hone_read_file(&file, "/dev/null", NULL));
 	assert_int_equal(file.size, 0);
 	assert_int_equal(((char *)file.data)[0], 0);
 	free(file.data);
@@ -184,16 +184,15 @@ DIRECTORY_TEST(sockets_and_directories_are_refused)
 
 	assert_true(listener >= 0 && directory >= 0);
 	memcpy(address.sun_path, "socket", 7);
-	assert_int_equal(bind(listener, (const struct sockaddr *)&address,
-				 sizeof(address)),
-		0);
+	assert_ok(bind(
+		listener, (const struct sockaddr *)&address, sizeof(address)));
 	assert_int_equal(hone_read_file(&file, "socket", NULL), -ENXIO);
 	assert_int_equal(hone_read_file(&file, "/", NULL), -EISDIR);
 	assert_int_equal(hone_read_fd(&file, directory, NULL), -EISDIR);
 	close(directory);
 	close(listener);
 	/* An open one is like a pipe. */
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_ok(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	write_slowly(pair[0], 5000);
 	close(pair[0]);
 	assert_int_equal(hone_read_fd(&file, pair[1], NULL), 0);
@@ -238,8 +237,8 @@ DIRECTORY_TEST(permissions_are_kept_to)
 
 	make_file("file", 12);
 	make_file("secret", 12);
-	assert_int_equal(chmod("secret", 0), 0);
-	assert_int_equal(chmod(".", 0755), 0);
+	assert_ok(chmod("secret", 0));
+	assert_ok(chmod(".", 0755));
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) /* root: its own file; other users: root's */
@@ -265,7 +264,7 @@ DIRECTORY_TEST(a_file_that_grows_is_read_up_to_some_moment)
 	for (size_t last = 0; last < GROWN;) {
 		struct hone_file_data file;
 
-		assert_int_equal(hone_read_file(&file, "file", NULL), 0);
+		assert_ok(hone_read_file(&file, "file", NULL));
 		assert_true(file.size >= last);
 		assert_content(&file, file.size);
 		last = file.size;
@@ -320,7 +319,7 @@ DIRECTORY_TEST(a_file_above_4_gib_is_read)
 	assert_int_equal(hone_read_fd(&file, fd, &attr), 0);
 	assert_int_equal(file.size, size);
 	assert_memory_equal((char *)file.data + size - 4, "\0end", 5);
-	assert_int_equal(munmap(file.data, mapped), 0);
+	assert_ok(munmap(file.data, mapped));
 	close(fd);
 }
 #endif
@@ -355,7 +354,7 @@ advices_of(size_t size, unsigned flags)
 	hone_read_attr_init(&attr);
 	attr.flags = flags;
 	advices = 0;
-	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_ok(hone_read_file(&file, "file", &attr));
 	assert_content(&file, size);
 	if (advices > 0) {
 		uintptr_t data = (uintptr_t)file.data;

@@ -109,7 +109,7 @@ make_file(const char *path, size_t size)
 		assert_true(n > 0);
 		done += (size_t)n;
 	}
-	assert_int_equal(close(fd), 0);
+	assert_ok(close(fd));
 }
 
 static inline void

@@ -12,7 +12,7 @@ DIRECTORY_TEST(every_size_is_read_whole)
 		struct hone_file_data file;
 
 		make_file("file", sizes[i]);
-		assert_int_equal(hone_read_file(&file, "file", NULL), 0);
+		assert_ok(hone_read_file(&file, "file", NULL));
 		assert_content(&file, sizes[i]);
 		free(file.data);
 	}
@@ -26,7 +26,7 @@ DIRECTORY_TEST(memory_is_asked_for_once_and_has_the_size)
 		struct hone_file_data file;
 
 		make_file("file", sizes[i]);
-		assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+		assert_ok(hone_read_file(&file, "file", &attr));
 		assert_content(&file, sizes[i]);
 		assert_int_equal(record.calls, 1);
 		assert_int_equal(record.asked, sizes[i] + 1);
@@ -42,7 +42,7 @@ DIRECTORY_TEST(an_empty_file_has_one_byte)
 	struct hone_file_data file;
 
 	make_file("file", 0);
-	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_ok(hone_read_file(&file, "file", &attr));
 	assert_content(&file, 0);
 	assert_int_equal(record.asked, 1);
 	free(file.data);
@@ -57,7 +57,7 @@ DIRECTORY_TEST(the_limit_is_the_most_that_is_given)
 
 		make_file("file", sizes[i]);
 		attr.limit = sizes[i];
-		assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+		assert_ok(hone_read_file(&file, "file", &attr));
 		assert_content(&file, sizes[i]);
 		free(file.data);
 		if (sizes[i] == 0)
@@ -81,7 +81,7 @@ DIRECTORY_TEST(a_huge_file_is_refused_by_its_size)
 	int fd = open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, (off_t)5 << 30), 0);
+	assert_ok(ftruncate(fd, (off_t)5 << 30));
 	close(fd);
 	attr.limit = UINT32_MAX;
 	assert_int_equal(hone_read_file(&file, "file", &attr), -EFBIG);
@@ -124,12 +124,12 @@ DIRECTORY_TEST(paths_begin_at_the_directory)
 	struct hone_read_attr attr;
 
 	hone_read_attr_init(&attr);
-	assert_int_equal(mkdir("below", 0700), 0);
+	assert_ok(mkdir("below", 0700));
 	make_file("below/file", 12);
 	attr.dirfd = open("below", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(attr.dirfd >= 0);
 	assert_int_equal(hone_read_file(&file, "below/file", &attr), -ENOENT);
-	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_ok(hone_read_file(&file, "file", &attr));
 	assert_content(&file, 12);
 	free(file.data);
 	close(attr.dirfd);
@@ -142,13 +142,13 @@ DIRECTORY_TEST(a_link_is_followed_unless_told_not_to)
 
 	hone_read_attr_init(&attr);
 	make_file("file", 12);
-	assert_int_equal(symlink("file", "link"), 0);
-	assert_int_equal(hone_read_file(&file, "link", &attr), 0);
+	assert_ok(symlink("file", "link"));
+	assert_ok(hone_read_file(&file, "link", &attr));
 	assert_content(&file, 12);
 	free(file.data);
 	attr.flags = HONE_READ_NOFOLLOW;
 	assert_int_equal(hone_read_file(&file, "link", &attr), -ELOOP);
-	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_ok(hone_read_file(&file, "file", &attr));
 	free(file.data);
 }
 
@@ -159,7 +159,7 @@ access_long_ago(const char *path)
 	const struct timespec times[2] = {
 		{.tv_sec = 1}, {.tv_nsec = UTIME_NOW}};
 
-	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	assert_ok(utimensat(AT_FDCWD, path, times, 0));
 }
 
 static bool
@@ -167,7 +167,7 @@ access_is_long_ago(const char *path)
 {
 	struct stat st;
 
-	assert_int_equal(stat(path, &st), 0);
+	assert_ok(stat(path, &st));
 	return st.st_atim.tv_sec == 1;
 }
 
@@ -180,11 +180,11 @@ DIRECTORY_TEST(the_time_of_access_can_be_left_alone)
 	make_file("file", 12);
 	access_long_ago("file");
 	attr.flags = HONE_READ_NOATIME;
-	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_ok(hone_read_file(&file, "file", &attr));
 	assert_content(&file, 12);
 	free(file.data);
 	assert_true(access_is_long_ago("file"));
-	assert_int_equal(hone_read_file(&file, "file", NULL), 0);
+	assert_ok(hone_read_file(&file, "file", NULL));
 	free(file.data);
 	if (access_is_long_ago("file"))
 		print_message("# this file system keeps no time of access\n");
@@ -200,7 +200,7 @@ DIRECTORY_TEST(huge_pages_do_not_change_the_answer)
 		struct hone_file_data file;
 
 		make_file("file", sizes[i]);
-		assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+		assert_ok(hone_read_file(&file, "file", &attr));
 		assert_content(&file, sizes[i]);
 		free(file.data);
 	}
@@ -233,7 +233,7 @@ DIRECTORY_TEST(a_descriptor_is_read_from_where_it_stands)
 		assert_int_equal(hone_read_fd(&file, fd, NULL), 0);
 		assert_int_equal(file.size, 0);
 		free(file.data);
-		assert_int_equal(close(fd), 0);
+		assert_ok(close(fd));
 	}
 }
 
@@ -288,11 +288,11 @@ DIRECTORY_TEST(a_file_of_sys_has_the_bytes_that_it_returns)
 		skip();
 	}
 	hone_read_attr_init(&attr);
-	assert_int_equal(hone_read_file(&whole, SYS, &attr), 0);
+	assert_ok(hone_read_file(&whole, SYS, &attr));
 	attr.limit = whole.size - 1;
 	assert_int_equal(hone_read_file(&file, SYS, &attr), -EFBIG);
 	attr.limit = whole.size;
-	assert_int_equal(hone_read_file(&file, SYS, &attr), 0);
+	assert_ok(hone_read_file(&file, SYS, &attr));
 	assert_int_equal(file.size, whole.size);
 	assert_memory_equal(file.data, whole.data, whole.size);
 	free(file.data);
@@ -317,7 +317,7 @@ DIRECTORY_TEST(a_page_that_is_claimed_does_not_exceed_the_limit)
 		for (attr.limit = 0; attr.limit < 23; attr.limit++)
 			assert_int_equal(
 				hone_read_file(&file, "file", &attr), -EFBIG);
-		assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+		assert_ok(hone_read_file(&file, "file", &attr));
 		assert_content(&file, 23);
 		free(file.data);
 	}

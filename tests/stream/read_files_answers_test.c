@@ -87,7 +87,7 @@ DIRECTORY_TEST(a_refused_o_noatime_is_left_out)
 	skip_without_uring();
 	hone_read_attr_init(&attr);
 	attr.flags = HONE_READ_NOATIME;
-	assert_int_equal(read_with(LARGE, 1, -EPERM, &attr, &file), 0);
+	assert_ok(read_with(LARGE, 1, -EPERM, &attr, &file));
 	/* two for the open, and the rest for the reads: no plain call */
 	assert_true(world.answers > 3);
 	assert_content(&file, LARGE);
@@ -100,7 +100,7 @@ DIRECTORY_TEST(an_interrupted_read_is_made_again)
 
 	skip_without_uring();
 	/* the read at the end, which takes no bytes */
-	assert_int_equal(read_with(12, 3, -EINTR, NULL, &file), 0);
+	assert_ok(read_with(12, 3, -EINTR, NULL, &file));
 	assert_int_equal(world.answers, 4);
 	assert_content(&file, 12);
 	free(file.data);
@@ -122,7 +122,7 @@ DIRECTORY_TEST(a_file_that_is_removed_is_read_to_its_end)
 	struct hone_file_data file;
 
 	skip_without_uring();
-	assert_int_equal(read_with(LARGE, 2, 0, NULL, &file), 0);
+	assert_ok(read_with(LARGE, 2, 0, NULL, &file));
 	assert_content(&file, LARGE);
 	free(file.data);
 }
@@ -154,7 +154,7 @@ DIRECTORY_TEST(a_thread_without_a_ring_leaves_the_files_to_the_others)
 	batch.attr.flags = HONE_BATCH_URING;
 	memset(&world, 0, sizeof(world));
 	world.fail_allocation = 4; /* the first three are of this thread */
-	assert_int_equal(read_all(&batch), 0);
+	assert_ok(read_all(&batch));
 	assert_int_equal(world.allocations, 4);
 	assert_all_seen_once(&batch);
 	/* only the ring of this thread was used */
@@ -169,7 +169,7 @@ DIRECTORY_TEST(a_batch_without_a_ring_chooses_plain_calls)
 	make_batch(&batch);
 	memset(&world, 0, sizeof(world));
 	world.fail_allocation = 1;
-	assert_int_equal(read_all(&batch), 0);
+	assert_ok(read_all(&batch));
 	assert_int_equal(world.allocations, 1);
 	assert_all_seen_once(&batch);
 	assert_int_equal(batch.used.uring, 0);
@@ -184,7 +184,7 @@ DIRECTORY_TEST(without_memory_for_small_files_there_is_no_ring)
 	memset(&world, 0, sizeof(world));
 	/* of each of 64 slots: 16 KiB and a cache line */
 	world.fail_size = 64 * ((16 << 10) + 64);
-	assert_int_equal(read_all(&batch), 0);
+	assert_ok(read_all(&batch));
 	assert_int_equal(batch.used.uring, 0);
 	assert_all_seen_once(&batch);
 	batch.attr.flags = HONE_BATCH_URING;
@@ -260,9 +260,8 @@ refuse_and_leave(unsigned flags)
 	memset(&world, 0, sizeof(world));
 	world.refuses = true;
 	before = open_descriptors();
-	assert_int_equal(
-		pthread_create(&thread, NULL, read_and_leave, &batch), 0);
-	assert_int_equal(pthread_join(thread, &end), 0);
+	assert_ok(pthread_create(&thread, NULL, read_and_leave, &batch));
+	assert_ok(pthread_join(thread, &end));
 	assert_ptr_equal(end, &world);
 	assert_int_equal(open_descriptors(), before);
 }

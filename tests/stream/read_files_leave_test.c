@@ -71,8 +71,8 @@ leaves(void *(*run)(void *))
 	void *end;
 	pthread_t thread;
 
-	assert_int_equal(pthread_create(&thread, NULL, run, NULL), 0);
-	assert_int_equal(pthread_join(thread, &end), 0);
+	assert_ok(pthread_create(&thread, NULL, run, NULL));
+	assert_ok(pthread_join(thread, &end));
 	return end != NULL;
 }
 
@@ -262,7 +262,7 @@ await_empty(int writer)
 	int left;
 
 	do
-		assert_int_equal(ioctl(writer, FIONREAD, &left), 0);
+		assert_ok(ioctl(writer, FIONREAD, &left));
 	while (left > 0 && sched_yield() == 0);
 }
 
@@ -278,17 +278,17 @@ DIRECTORY_TEST(a_cancelled_read_leaves_nothing_open)
 		skip();
 	}
 	batch.read = recorded(&record);
-	assert_int_equal(mkfifo("fifo", 0600), 0);
+	assert_ok(mkfifo("fifo", 0600));
 	before = open_descriptors();
-	assert_int_equal(pthread_create(&thread, NULL, read_the_fifo, NULL), 0);
+	assert_ok(pthread_create(&thread, NULL, read_the_fifo, NULL));
 	writer = open("fifo", O_WRONLY | O_CLOEXEC);
 	assert_true(writer >= 0);
 	/* A cancelled open() may lose its descriptor in the C library. The
 	 * reader has opened the FIFO once it has read from it. */
 	assert_int_equal(write(writer, "x", 1), 1);
 	await_empty(writer);
-	assert_int_equal(pthread_cancel(thread), 0);
-	assert_int_equal(pthread_join(thread, &end), 0);
+	assert_ok(pthread_cancel(thread));
+	assert_ok(pthread_join(thread, &end));
 	assert_ptr_equal(end, PTHREAD_CANCELED);
 	close(writer);
 	assert_int_equal(record.live, 0);
@@ -366,7 +366,7 @@ begin(void)
 	cancelling.results = 0;
 	cancelling.read = recorded(&cancelling.record);
 	make_file("file", 12);
-	assert_int_equal(mkfifo("fifo", 0600), 0);
+	assert_ok(mkfifo("fifo", 0600));
 }
 
 /* If the thread does not end, opens the FIFO that it waits for. */
@@ -409,14 +409,14 @@ DIRECTORY_TEST(a_wait_in_a_ring_is_cancelled)
 	skip_with_sanitizer();
 	skip_without_uring();
 	begin();
-	assert_int_equal(pthread_create(&thread, NULL, read_files, &run), 0);
+	assert_ok(pthread_create(&thread, NULL, read_files, &run));
 	/* Then it waits for the FIFO or is about to: it is cancelled in both
 	 * cases. The sleep makes the first one likely. */
 	while (__atomic_load_n(&cancelling.results, __ATOMIC_RELAXED) <
 		FILES - 1)
 		sched_yield();
 	usleep(100000);
-	assert_int_equal(pthread_cancel(thread), 0);
+	assert_ok(pthread_cancel(thread));
 	assert_ends_cancelled(thread);
 	assert_int_equal(cancelling.record.live, 0);
 	assert_int_equal(open_descriptors(), before);
@@ -434,7 +434,7 @@ DIRECTORY_TEST(a_ring_that_does_not_wait_is_cancelled)
 	skip_without_uring();
 	begin();
 	cancelling.cancelled_after = 1;
-	assert_int_equal(pthread_create(&thread, NULL, read_files, &run), 0);
+	assert_ok(pthread_create(&thread, NULL, read_files, &run));
 	assert_ends_cancelled(thread);
 	assert_in_range(cancelling.results, 1, FILES / 2);
 	assert_int_equal(cancelling.record.live, 0);
@@ -451,7 +451,7 @@ DIRECTORY_TEST(an_open_that_does_not_wait_keeps_its_descriptor)
 	begin();
 	cancelling.cancelled_in_open = true;
 	cancelling.read.flags = HONE_READ_NONBLOCK;
-	assert_int_equal(pthread_create(&thread, NULL, read_files, &run), 0);
+	assert_ok(pthread_create(&thread, NULL, read_files, &run));
 	assert_ends_cancelled(thread);
 	cancelling.cancelled_in_open = false; /* this thread opens, too */
 	assert_int_equal(cancelling.results, 0);

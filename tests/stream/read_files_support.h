@@ -61,9 +61,9 @@ make_batch(struct batch *batch)
 	hone_batch_attr_init(&batch->attr);
 	batch->attr.used = &batch->used;
 	if (!made) {
-		assert_int_equal(mkdir("directory", 0700), 0);
-		assert_int_equal(symlink("f0", "link"), 0);
-		assert_int_equal(symlink("loop", "loop"), 0);
+		assert_ok(mkdir("directory", 0700));
+		assert_ok(symlink("f0", "link"));
+		assert_ok(symlink("loop", "loop"));
 	}
 	for (size_t i = 0; i < PATHS; i++) {
 		static const char *const odd[] = {"missing", "directory",

@@ -37,7 +37,7 @@ DIRECTORY_TEST(any_number_of_threads_gives_the_same)
 			batch.attr.threads = threads[i];
 			batch.attr.depth = 8;
 			before = open_descriptors();
-			assert_int_equal(read_all(&batch), 0);
+			assert_ok(read_all(&batch));
 			assert_all_seen_once(&batch);
 			assert_int_equal(open_descriptors(), before);
 		}
@@ -52,7 +52,7 @@ DIRECTORY_TEST(threads_that_do_not_start_are_done_without)
 		threads_to_start = n;
 		make_batch(&batch);
 		batch.attr.threads = 5;
-		assert_int_equal(read_all(&batch), 0);
+		assert_ok(read_all(&batch));
 		assert_all_seen_once(&batch);
 	}
 }
@@ -148,13 +148,12 @@ DIRECTORY_TEST(signals_are_the_callers)
 
 	threads_to_start = -1;
 	caller = pthread_self();
-	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+	assert_ok(sigaction(SIGUSR1, &action, NULL));
 	make_batch(&batch);
 	batch.attr.threads = 3;
-	assert_int_equal(hone_read_files(batch.paths, PATHS, NULL, raise_one,
-				 NULL, &batch.attr),
-		0);
-	assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &set), 0);
+	assert_ok(hone_read_files(
+		batch.paths, PATHS, NULL, raise_one, NULL, &batch.attr));
+	assert_ok(pthread_sigmask(SIG_BLOCK, NULL, &set));
 	assert_int_equal(sigismember(&set, SIGUSR1), 0);
 	assert_true(caught > 0);
 }
@@ -251,8 +250,7 @@ read_with_one_descriptor(int error)
 		world.most = 1;
 		world.error = error;
 		world.wait_for = (int)threads - 1;
-		assert_int_equal(
-			read_with(threads, HONE_BATCH_PLAIN, &seen), 0);
+		assert_ok(read_with(threads, HONE_BATCH_PLAIN, &seen));
 		assert_each_seen_once(&seen);
 		assert_int_equal(seen.errors, 0);
 	}
@@ -273,7 +271,7 @@ DIRECTORY_TEST(a_batch_without_any_descriptor_reports_it)
 			world.most = 0;
 			world.error = EMFILE;
 			world.wait_for = 0;
-			assert_int_equal(read_with(threads, flags, &seen), 0);
+			assert_ok(read_with(threads, flags, &seen));
 			assert_each_seen_once(&seen);
 			assert_int_equal(seen.errors, FILES);
 		}

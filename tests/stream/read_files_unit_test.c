@@ -21,7 +21,7 @@ everything_is_as_one_by_one(unsigned flags)
 		batch.attr.flags = flags;
 		batch.attr.depth = depths[i];
 		before = open_descriptors();
-		assert_int_equal(read_all(&batch), 0);
+		assert_ok(read_all(&batch));
 		assert_all_seen_once(&batch);
 		assert_int_equal(open_descriptors(), before);
 		if (flags & HONE_BATCH_URING)
@@ -62,7 +62,7 @@ DIRECTORY_TEST(limits_and_flags_hold_for_each)
 			batch.read.limit = limits[i];
 			batch.read.flags =
 				HONE_READ_NOFOLLOW | HONE_READ_NOATIME;
-			assert_int_equal(read_all(&batch), 0);
+			assert_ok(read_all(&batch));
 			assert_all_seen_once(&batch);
 		}
 	}
@@ -75,9 +75,9 @@ DIRECTORY_TEST(nothing_to_read_calls_nobody)
 
 	hone_batch_attr_init(&attr);
 	attr.used = &used;
-	assert_int_equal(hone_read_files(NULL, 0, NULL, NULL, NULL, &attr), 0);
+	assert_ok(hone_read_files(NULL, 0, NULL, NULL, NULL, &attr));
 	assert_int_equal(used.uring + used.plain, 0);
-	assert_int_equal(hone_read_files(NULL, 0, NULL, NULL, NULL, NULL), 0);
+	assert_ok(hone_read_files(NULL, 0, NULL, NULL, NULL, NULL));
 }
 
 DIRECTORY_TEST(attributes_out_of_range_are_refused)
@@ -144,7 +144,7 @@ DIRECTORY_TEST(a_stop_does_not_wait_for_a_fifo)
 	size_t index = 0;
 
 	skip_without_uring();
-	assert_int_equal(mkfifo("fifo", 0600), 0);
+	assert_ok(mkfifo("fifo", 0600));
 	make_file("file", 12);
 	hone_batch_attr_init(&attr);
 	attr.flags = HONE_BATCH_URING;
@@ -174,7 +174,7 @@ DIRECTORY_TEST(a_fifo_is_read_to_its_end)
 	int status;
 	pid_t child;
 
-	assert_int_equal(mkfifo("fifo", 0600), 0);
+	assert_ok(mkfifo("fifo", 0600));
 	make_file("file", 100000);
 	hone_batch_attr_init(&attr);
 	attr.flags = try_uring() == 0 ? HONE_BATCH_URING : 0;
@@ -182,9 +182,7 @@ DIRECTORY_TEST(a_fifo_is_read_to_its_end)
 	assert_true(child >= 0);
 	if (child == 0)
 		_exit(system("cat file file >/dev/null; cat file >fifo"));
-	assert_int_equal(
-		hone_read_files(paths, 3, NULL, check_content, sizes, &attr),
-		0);
+	assert_ok(hone_read_files(paths, 3, NULL, check_content, sizes, &attr));
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(sizes[i], 100000);
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -243,7 +241,7 @@ read_within(size_t index, int error, struct hone_file_data *file, void *arg)
 	free(file->data);
 	if (++*(int *)arg == 2) {
 		make_batch(&inner);
-		assert_int_equal(read_all(&inner), 0);
+		assert_ok(read_all(&inner));
 		assert_all_seen_once(&inner);
 	}
 	return 0;
@@ -258,9 +256,8 @@ DIRECTORY_TEST(done_may_read_files_itself)
 
 	hone_batch_attr_init(&attr);
 	attr.flags = try_uring() == 0 ? HONE_BATCH_URING : 0;
-	assert_int_equal(
-		hone_read_files(paths, 3, NULL, read_within, &results, &attr),
-		0);
+	assert_ok(
+		hone_read_files(paths, 3, NULL, read_within, &results, &attr));
 	assert_int_equal(results, 3);
 }
 
@@ -342,9 +339,8 @@ DIRECTORY_TEST(unfinished_results_are_bounded)
 		attr.flags = flags;
 		attr.memory = 3000000;
 		attr.used = &used;
-		assert_int_equal(hone_read_files(paths, 70, &read, finished,
-					 &unfinished, &attr),
-			0);
+		assert_ok(hone_read_files(
+			paths, 70, &read, finished, &unfinished, &attr));
 		assert_int_equal(unfinished.now, 0);
 		/* the ring continued the files that had to wait */
 		if (flags == HONE_BATCH_URING)
@@ -353,9 +349,8 @@ DIRECTORY_TEST(unfinished_results_are_bounded)
 		assert_int_equal(unfinished.most, 5000001);
 		paths[2] = "m";
 		unfinished.most = 0;
-		assert_int_equal(hone_read_files(paths, 7, &read, finished,
-					 &unfinished, &attr),
-			0);
+		assert_ok(hone_read_files(
+			paths, 7, &read, finished, &unfinished, &attr));
 		assert_true(unfinished.most <= 3000000);
 		/* and the limit was used */
 		if (flags == HONE_BATCH_URING)
@@ -397,10 +392,8 @@ DIRECTORY_TEST(no_memory_for_one_is_told_of_that_one)
 			hone_batch_attr_init(&attr);
 			attr.flags = flags;
 			record.fail_at = at;
-			assert_int_equal(
-				hone_read_files(paths, 4, &read,
-					one_without_memory, &failed, &attr),
-				0);
+			assert_ok(hone_read_files(paths, 4, &read,
+				one_without_memory, &failed, &attr));
 			/* the last one in plain calls cuts what is empty */
 			assert_true(failed == 1 || (failed == 0 && at == 5));
 			assert_int_equal(record.live, 4 - failed);
@@ -618,7 +611,7 @@ read_well(void)
 	memset(batch.seen, 0, sizeof(batch.seen));
 	batch.results = 0;
 	refuse_after = 0;
-	assert_int_equal(check_all(), 0);
+	assert_ok(check_all());
 	assert_int_equal(open_descriptors(), before);
 }
 

@@ -214,9 +214,9 @@ DIRECTORY_TEST(what_is_not_regular_is_not_read)
 {
 	int fds[4], pair[2], ends[2];
 
-	assert_int_equal(pipe(ends), 0);
+	assert_ok(pipe(ends));
 	assert_int_equal(write(ends[1], "pipe", 4), 4);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_ok(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	assert_int_equal(write(pair[1], "socket", 6), 6);
 	fds[0] = ends[0];
 	fds[1] = pair[0];
@@ -242,7 +242,7 @@ DIRECTORY_TEST(a_pipe_is_read_twice_at_most)
 	size_t size;
 	int ends[2];
 
-	assert_int_equal(pipe(ends), 0);
+	assert_ok(pipe(ends));
 	assert_int_equal(write(ends[1], "some", 4), 4);
 	fresh_world();
 	world.most = 1;

@@ -109,8 +109,7 @@ DIRECTORY_TEST(what_one_read_returns_is_read_again_until_it_is_all)
 			struct hone_file_data file;
 
 			become(true, records[j]);
-			assert_int_equal(
-				hone_read_file(&file, "file", &attr), 0);
+			assert_ok(hone_read_file(&file, "file", &attr));
 			assert_content(&file, sizes[i]);
 			assert_int_equal(record.asked, sizes[i] + 1);
 			if (sizes[i] <= 32768) /* as before */
@@ -135,7 +134,7 @@ DIRECTORY_TEST(a_limit_refuses_what_was_cut_there)
 		assert_int_equal(record.live, 0);
 	}
 	attr.limit = 117445;
-	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_ok(hone_read_file(&file, "file", &attr));
 	assert_content(&file, 117445);
 	free(file.data);
 	become(false, 0);
@@ -146,7 +145,7 @@ DIRECTORY_TEST(a_pipe_is_not_read_again)
 	struct hone_file_data file;
 	int ends[2];
 
-	assert_int_equal(pipe(ends), 0);
+	assert_ok(pipe(ends));
 	assert_int_equal(write(ends[1], contents(40000), 40000), 40000);
 	close(ends[1]);
 	become(false, 0);
@@ -184,7 +183,7 @@ by_stream(int fd, size_t buffer_size, size_t size)
 
 	hone_stream_attr_init(&attr);
 	attr.buffer_size = buffer_size;
-	assert_int_equal(hone_stream_open_fd(&stream, fd, &attr), 0);
+	assert_ok(hone_stream_open_fd(&stream, fd, &attr));
 	for (int pass = 0; pass < 2; pass++) {
 		size_t done = 0;
 		ptrdiff_t n;
@@ -202,7 +201,7 @@ by_stream(int fd, size_t buffer_size, size_t size)
 		assert_int_equal(hone_stream_seek(stream, 0, SEEK_SET), 0);
 	}
 	assert_int_equal(hone_stream_skip(stream, 2000000), size);
-	assert_int_equal(hone_stream_close(stream), 0);
+	assert_ok(hone_stream_close(stream));
 }
 
 DIRECTORY_TEST(a_stream_reads_all_of_it)
@@ -234,12 +233,12 @@ DIRECTORY_TEST(a_stream_reads_again_only_after_one_read)
 		make_file("file", sized[i]);
 		fd = open("file", O_RDONLY | O_CLOEXEC);
 		become(true, 0);
-		assert_int_equal(hone_stream_open_fd(&stream, fd, NULL), 0);
+		assert_ok(hone_stream_open_fd(&stream, fd, NULL));
 		while (hone_stream_read_some(stream, &(char){0}, 1) > 0)
 			;
 		assert_int_equal(world.reads, i + 2);
 		assert_int_equal(world.seeks, 0);
-		assert_int_equal(hone_stream_close(stream), 0);
+		assert_ok(hone_stream_close(stream));
 		become(false, 0);
 		close(fd);
 	}
@@ -267,9 +266,8 @@ DIRECTORY_TEST(a_batch_reads_all_of_it)
 		if (attr.flags == HONE_BATCH_URING && try_uring() != 0)
 			continue; /* another test reports this */
 		become(true, 1);
-		assert_int_equal(hone_read_files(&path, 1, NULL, check_content,
-					 &size, &attr),
-			0);
+		assert_ok(hone_read_files(
+			&path, 1, NULL, check_content, &size, &attr));
 		become(false, 0);
 	}
 }
@@ -287,11 +285,11 @@ TEST(a_skip_counts_the_bytes_that_a_file_of_sys_has)
 		print_message("# no /sys here\n");
 		skip();
 	}
-	assert_int_equal(hone_read_file(&file, path, NULL), 0);
-	assert_int_equal(hone_stream_open_fd(&stream, fd, NULL), 0);
+	assert_ok(hone_read_file(&file, path, NULL));
+	assert_ok(hone_stream_open_fd(&stream, fd, NULL));
 	assert_int_equal(hone_stream_skip(stream, 1000000), file.size);
 	assert_true(hone_stream_eof(stream));
-	assert_int_equal(hone_stream_close(stream), 0);
+	assert_ok(hone_stream_close(stream));
 	free(file.data);
 	close(fd);
 }

@@ -20,8 +20,8 @@ bound_socket(int type, struct sockaddr_in *address)
 	*address = (struct sockaddr_in){.sin_family = AF_INET};
 	address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	assert_true(fd >= 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)address, size), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)address, &size), 0);
+	assert_ok(bind(fd, (struct sockaddr *)address, size));
+	assert_ok(getsockname(fd, (struct sockaddr *)address, &size));
 	return fd;
 }
 
@@ -33,18 +33,16 @@ connect_sockets(enum socket_kind kind, int fds[2])
 	int listener;
 
 	if (kind == UNIX) {
-		assert_int_equal(
-			socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds),
-			0);
+		assert_ok(socketpair(
+			AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds));
 		return;
 	}
 	listener = bound_socket(SOCK_STREAM, &address);
-	assert_int_equal(listen(listener, 1), 0);
+	assert_ok(listen(listener, 1));
 	fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(fds[0] >= 0);
-	assert_int_equal(
-		connect(fds[0], (struct sockaddr *)&address, sizeof(address)),
-		0);
+	assert_ok(
+		connect(fds[0], (struct sockaddr *)&address, sizeof(address)));
 	fds[1] = accept(listener, NULL, NULL);
 	assert_true(fds[1] >= 0);
 	close(listener);
@@ -92,9 +90,8 @@ reset(enum socket_kind kind, const int fds[2])
 	const struct linger at_once = {.l_onoff = 1};
 
 	if (kind == TCP)
-		assert_int_equal(setsockopt(fds[1], SOL_SOCKET, SO_LINGER,
-					 &at_once, sizeof(at_once)),
-			0);
+		assert_ok(setsockopt(fds[1], SOL_SOCKET, SO_LINGER, &at_once,
+			sizeof(at_once)));
 	else
 		/* a Unix socket is reset if it closes with bytes unread */
 		send_exactly(fds[0], "x", 1);

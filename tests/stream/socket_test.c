@@ -148,7 +148,7 @@ open_stream(int fd, unsigned flags)
 
 	hone_stream_attr_init(&attr);
 	attr.flags = flags;
-	assert_int_equal(hone_stream_open_fd(&stream, fd, &attr), 0);
+	assert_ok(hone_stream_open_fd(&stream, fd, &attr));
 	return stream;
 }
 
@@ -235,7 +235,7 @@ TEST(data_that_is_there_takes_one_call_and_no_poll)
 				assert_int_equal(calls.clocks, 0);
 				assert_memory_equal(got, sent, sizeof(sent));
 			}
-			assert_int_equal(hone_stream_close(s), 0);
+			assert_ok(hone_stream_close(s));
 			close_sockets(fds);
 		}
 }
@@ -305,9 +305,8 @@ TEST(a_slow_peer_is_waited_for)
 				fcntl(fds[0], F_SETFL, i & 1 ? O_NONBLOCK : 0),
 				0);
 			s = open_stream(fds[0], 0);
-			assert_int_equal(
-				pthread_create(&thread, NULL, trickle, &fds[1]),
-				0);
+			assert_ok(pthread_create(
+				&thread, NULL, trickle, &fds[1]));
 			while ((n = asks[i / 2](s, REQUEST)) > 0) {
 				/* all calls but read_some wait for the whole */
 				if (i / 2 > 0)
@@ -319,7 +318,7 @@ TEST(a_slow_peer_is_waited_for)
 			assert_int_equal(n, 0);
 			assert_int_equal(have, sizeof(sent));
 			assert_true(hone_stream_eof(s));
-			assert_int_equal(pthread_join(thread, NULL), 0);
+			assert_ok(pthread_join(thread, NULL));
 			hone_stream_close(s);
 			close(fds[0]);
 		}
@@ -387,7 +386,7 @@ TEST(descriptors_that_are_no_use_say_so)
 	int fds[2], fd;
 
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(socketpair(AF_UNIX, types[i], 0, fds), 0);
+		assert_ok(socketpair(AF_UNIX, types[i], 0, fds));
 		assert_int_equal(
 			hone_stream_open_fd(&s, fds[0], NULL), -EPROTOTYPE);
 		assert_null(s);
@@ -406,7 +405,7 @@ TEST(descriptors_that_are_no_use_say_so)
 	close(fd);
 	assert_int_equal(ask_all(s, REQUEST), -EBADF);
 	assert_int_equal(ask_line(s, REQUEST), -EBADF);
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 }
 
 TEST(a_socket_has_no_other_position)
@@ -422,7 +421,7 @@ TEST(a_socket_has_no_other_position)
 	assert_int_equal(hone_stream_seek(s, 0, SEEK_SET), -ESPIPE);
 	assert_int_equal(hone_stream_read(s, got, 100), 100);
 	assert_memory_equal(got, sent + 5000, 100);
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 	assert_int_equal(fcntl(fds[0], F_GETFD), -1);
 	/* and the peer notices */
 	assert_int_equal(send(fds[1], "x", 1, MSG_NOSIGNAL), -1);
@@ -498,7 +497,7 @@ begin(int fds[2], const struct step *steps, size_t n_steps)
 static void
 end(struct hone_stream *s, const int fds[2])
 {
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 	close_sockets(fds);
 }
 
@@ -559,7 +558,7 @@ TEST(a_socket_that_does_not_block_is_waited_for)
 	int fds[2];
 
 	s = begin(fds, steps, 1);
-	assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+	assert_ok(fcntl(fds[0], F_SETFL, O_NONBLOCK));
 	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 7);
 	assert_calls(2, 1);
 	assert_asked(asked, 1);
@@ -690,7 +689,7 @@ clock_ns(void)
 {
 	struct timespec now;
 
-	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+	assert_ok(clock_gettime(CLOCK_MONOTONIC, &now));
 	return now.tv_sec * 1000 * MS + now.tv_nsec;
 }
 
@@ -720,23 +719,23 @@ TEST(time_passes_before_it_is_late)
 	int64_t deadline;
 	char buf[100];
 
-	assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
+	assert_ok(sigaction(SIGUSR1, &action, &old));
 	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
 		struct hone_stream *s;
 		int fds[2];
 
 		connect_sockets(kind, fds);
 		s = open_stream(fds[0], 0);
-		assert_int_equal(pthread_create(&thread, NULL, nag, &self), 0);
+		assert_ok(pthread_create(&thread, NULL, nag, &self));
 		deadline = clock_ns() + 20 * MS;
 		hone_stream_set_deadline(s, deadline);
 		assert_int_equal(
 			hone_stream_read(s, buf, sizeof(buf)), -ETIMEDOUT);
 		assert_true(clock_ns() >= deadline);
-		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_ok(pthread_join(thread, NULL));
 		end(s, fds);
 	}
-	assert_int_equal(sigaction(SIGUSR1, &old, NULL), 0);
+	assert_ok(sigaction(SIGUSR1, &old, NULL));
 }
 
 int

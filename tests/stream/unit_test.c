@@ -50,7 +50,7 @@ opened(struct block *b, size_t buffer_size, unsigned flags)
 	struct hone_stream_attr attr = {buffer_size, SIZE_MAX, flags, {0}};
 	struct hone_stream *s;
 
-	assert_int_equal(hone_stream_open_ops(&s, &block_ops, b, &attr), 0);
+	assert_ok(hone_stream_open_ops(&s, &block_ops, b, &attr));
 	return s;
 }
 
@@ -73,8 +73,8 @@ TEST(defaults_are_what_the_header_says)
 	assert_int_equal(hone_stream_open_memory(&s, "", 1, &attr), -EINVAL);
 	assert_null(s);
 	attr.flags = 7;
-	assert_int_equal(hone_stream_open_memory(&s, "", 1, &attr), 0);
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_open_memory(&s, "", 1, &attr));
+	assert_ok(hone_stream_close(s));
 }
 
 TEST(memory_is_looked_at_where_it_lies)
@@ -85,7 +85,7 @@ TEST(memory_is_looked_at_where_it_lies)
 	const char *line;
 	char buf[20];
 
-	assert_int_equal(hone_stream_open_memory(&s, text, 17, NULL), 0);
+	assert_ok(hone_stream_open_memory(&s, text, 17, NULL));
 	assert_int_equal(hone_stream_peek(s, &data, 100), 17);
 	assert_ptr_equal(data, text);
 	assert_int_equal(hone_stream_read_line(s, &line, '\n', 100), 6);
@@ -112,16 +112,16 @@ TEST(memory_is_looked_at_where_it_lies)
 	assert_int_equal(hone_stream_read(s, buf, 20), 17);
 	assert_memory_equal(buf, text, 17);
 	assert_int_equal(hone_stream_seek(s, 0, SEEK_SET), 0);
-	assert_int_equal(hone_stream_set_buffer(s, 1, 1), 0);
+	assert_ok(hone_stream_set_buffer(s, 1, 1));
 	assert_int_equal(hone_stream_read_some(s, buf, 20), 17);
-	assert_int_equal(hone_stream_close(s), 0);
-	assert_int_equal(hone_stream_open_memory(&s, NULL, 0, NULL), 0);
+	assert_ok(hone_stream_close(s));
+	assert_ok(hone_stream_open_memory(&s, NULL, 0, NULL));
 	assert_true(hone_stream_eof(s));
 	assert_int_equal(hone_stream_read(s, NULL, 0), 0);
 	assert_int_equal(hone_stream_read_line(s, &line, 0, 1), 0);
 	assert_int_equal(hone_stream_peek(s, &data, 1), 0);
 	assert_int_equal(hone_stream_seek(s, 0, SEEK_END), 0);
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 }
 
 /* Each line of text, with any buffer and in any pieces. */
@@ -153,7 +153,7 @@ assert_lines(const char *text, size_t size, int end, size_t buffer_size,
 	}
 	assert_int_equal(hone_stream_read_line(s, &line, end, 1), 0);
 	assert_true(hone_stream_eof(s));
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 }
 
 TEST(lines_are_found_wherever_they_end)
@@ -202,9 +202,9 @@ TEST(a_line_longer_than_the_buffer_makes_it_grow)
 		hone_stream_read_line(s, &line, '\n', size / 2 - 2), -EMSGSIZE);
 	assert_int_equal(hone_stream_read_line(s, &line, '\n', size / 2 - 1),
 		size / 2 - 1);
-	assert_int_equal(hone_stream_set_buffer(s, 64, 64), 0);
+	assert_ok(hone_stream_set_buffer(s, 64, 64));
 	assert_int_equal(hone_stream_read_line(s, &line, '\n', 1), 0);
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 	free(text);
 }
 
@@ -217,8 +217,7 @@ TEST(lines_and_other_calls_do_not_disturb_each_other)
 	const void *data;
 	char buf[4];
 
-	assert_int_equal(
-		hone_stream_open_memory(&s, text, sizeof(text) - 1, NULL), 0);
+	assert_ok(hone_stream_open_memory(&s, text, sizeof(text) - 1, NULL));
 	assert_int_equal(hone_stream_read_line(s, &line, '\n', 99), 6);
 	assert_int_equal(hone_stream_read_line(s, &line, ',', 99), 2);
 	assert_int_equal(hone_stream_read(s, buf, 4), 4);
@@ -237,7 +236,7 @@ TEST(lines_and_other_calls_do_not_disturb_each_other)
 	assert_int_equal(hone_stream_skip(s, 6), 6);
 	assert_int_equal(hone_stream_read_line(s, &line, '\n', 99), 10);
 	assert_memory_equal(line, "m,n;o,p;q\n", 10);
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 }
 
 TEST(the_next_buffer_has_lines_of_its_own)
@@ -258,7 +257,7 @@ TEST(the_next_buffer_has_lines_of_its_own)
 	/* now it stands where a line of the first buffer ended */
 	assert_int_equal(hone_stream_read(s, buf, 20), 20);
 	assert_int_equal(hone_stream_read_line(s, &line, '\n', 99), 12);
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 }
 
 /* Every allocation fails once; then the call is repeated and all is there. */
@@ -298,7 +297,7 @@ TEST(without_memory_nothing_is_lost)
 		if (got == -ENOMEM)
 			got = hone_stream_peek(s, &data, SIZE_MAX);
 		assert_int_equal(got, sizeof(text) - 20001);
-		assert_int_equal(hone_stream_close(s), 0);
+		assert_ok(hone_stream_close(s));
 	} while (n_allocations >= fails_at);
 	fails_at = 0;
 	assert_true(at > 5);
@@ -314,9 +313,9 @@ DIRECTORY_TEST(a_file_is_read_with_a_flag_alone)
 	int fd;
 
 	make_file("file", 70000);
-	assert_int_equal(symlink("file", "link"), 0);
+	assert_ok(symlink("file", "link"));
 	assert_int_equal(hone_read_file(&file, "link", &attr), -ELOOP);
-	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_ok(hone_read_file(&file, "file", &attr));
 	assert_content(&file, 70000);
 	free(file.data);
 	fd = open("file", O_RDONLY | O_CLOEXEC);
@@ -334,7 +333,7 @@ DIRECTORY_TEST(a_limit_alone_is_kept_to)
 	make_file("file", 11);
 	assert_int_equal(hone_read_file(&file, "file", &attr), -EFBIG);
 	make_file("file", 10);
-	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_ok(hone_read_file(&file, "file", &attr));
 	assert_content(&file, 10);
 	free(file.data);
 }
@@ -362,12 +361,10 @@ DIRECTORY_TEST(a_batch_is_read_with_a_flag_alone)
 	size_t n = 0;
 
 	make_file("file", 70000);
-	assert_int_equal(symlink("file", "link"), 0);
-	assert_int_equal(
-		hone_read_files(paths, 2, &attr, check_links, &n, &batch), 0);
+	assert_ok(symlink("file", "link"));
+	assert_ok(hone_read_files(paths, 2, &attr, check_links, &n, &batch));
 	assert_int_equal(used.plain, 2);
-	assert_int_equal(
-		hone_read_files(paths, 2, &attr, check_links, &n, &nothing), 0);
+	assert_ok(hone_read_files(paths, 2, &attr, check_links, &n, &nothing));
 	assert_int_equal(n, 4);
 }
 
@@ -390,9 +387,9 @@ request_of(const struct hone_stream_attr *attr, size_t n)
 	const struct hone_stream_ops ops = {.read = read_nothing};
 	struct hone_stream *stream;
 
-	assert_int_equal(hone_stream_open_ops(&stream, &ops, NULL, attr), 0);
+	assert_ok(hone_stream_open_ops(&stream, &ops, NULL, attr));
 	assert_int_equal(hone_stream_read(stream, bytes, n), 0);
-	assert_int_equal(hone_stream_close(stream), 0);
+	assert_ok(hone_stream_close(stream));
 	return requested;
 }
 
@@ -427,7 +424,7 @@ DIRECTORY_TEST(unaligned_reads_of_a_direct_descriptor_are_not_begun)
 	assert_null(file.data);
 	assert_null(stream);
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
-	assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
+	assert_ok(fcntl(fd, F_SETFL, 0));
 	assert_int_equal(hone_read_fd(&file, fd, NULL), 0);
 	assert_content(&file, 100000);
 	free(file.data);
@@ -440,7 +437,7 @@ TEST(a_pipe_of_packets_is_read)
 	struct hone_file_data file;
 	int ends[2];
 
-	assert_int_equal(pipe2(ends, O_DIRECT | O_CLOEXEC), 0);
+	assert_ok(pipe2(ends, O_DIRECT | O_CLOEXEC));
 	assert_int_equal(write(ends[1], contents(10), 10), 10);
 	close(ends[1]);
 	assert_int_equal(hone_read_fd(&file, ends[0], NULL), 0);
@@ -571,7 +568,7 @@ TEST(results_are_zero_there)
 	memset(&used, 0x5a, sizeof(used));
 	hone_batch_attr_init(&attr);
 	attr.used = &used;
-	assert_int_equal(hone_read_files(paths, 1, NULL, drop, NULL, &attr), 0);
+	assert_ok(hone_read_files(paths, 1, NULL, drop, NULL, &attr));
 	for (size_t i = 0; i < sizeof(used.reserved) / sizeof(size_t); i++)
 		assert_int_equal(used.reserved[i], 0);
 }
@@ -609,11 +606,11 @@ follow(int *writer, unsigned flags, size_t buffer_size)
 	assert_true(*writer >= 0);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
-	assert_int_equal(unlink(path), 0);
+	assert_ok(unlink(path));
 	hone_stream_attr_init(&attr);
 	attr.flags = flags | HONE_STREAM_CLOSE_FD;
 	attr.buffer_size = buffer_size;
-	assert_int_equal(hone_stream_open_fd(&s, fd, &attr), 0);
+	assert_ok(hone_stream_open_fd(&s, fd, &attr));
 	return s;
 }
 
@@ -643,7 +640,7 @@ TEST(an_unfinished_line_stays_until_it_is_whole)
 			line_is(s, "three\n");
 			line_is(s, "");
 			assert_true(hone_stream_eof(s));
-			assert_int_equal(hone_stream_close(s), 0);
+			assert_ok(hone_stream_close(s));
 			close(writer);
 		}
 }
@@ -663,7 +660,7 @@ TEST(what_is_left_can_be_read)
 	assert_int_equal(hone_stream_read_line(s, &line, 'w', 10), 2);
 	assert_int_equal(hone_stream_read(s, rest, sizeof(rest)), 1);
 	assert_int_equal(rest[0], 'o');
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 	close(writer);
 }
 
@@ -675,7 +672,7 @@ TEST(without_the_flag_the_last_line_is_taken)
 	append(writer, "one\ntwo");
 	line_is(s, "one\n");
 	line_is(s, "two");
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 	close(writer);
 }
 
@@ -690,11 +687,10 @@ TEST(memory_has_whole_lines_too)
 		text[i] = i % 9 == 8 ? '\n' : 'x';
 	hone_stream_attr_init(&attr);
 	attr.flags = HONE_STREAM_WHOLE_LINES;
-	assert_int_equal(
-		hone_stream_open_memory(&s, text, sizeof(text), &attr), 0);
+	assert_ok(hone_stream_open_memory(&s, text, sizeof(text), &attr));
 	for (size_t i = 0; i < sizeof(text) / 9; i++)
 		line_is(s, "xxxxxxxx\n");
 	line_is(s, "");
 	assert_int_equal(hone_stream_tell(s), sizeof(text) / 9 * 9);
-	assert_int_equal(hone_stream_close(s), 0);
+	assert_ok(hone_stream_close(s));
 }

@@ -50,11 +50,10 @@ support_threads(void *(*fn)(void *), void *arguments, unsigned n, size_t size)
 
 	assert_true(n <= sizeof(threads) / sizeof(*threads));
 	for (unsigned i = 0; i < n; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, fn,
-					 (char *)arguments + i * size),
-			0);
+		assert_ok(pthread_create(
+			&threads[i], NULL, fn, (char *)arguments + i * size));
 	for (unsigned i = 0; i < n; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_ok(pthread_join(threads[i], NULL));
 }
 
 void

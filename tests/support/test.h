@@ -64,6 +64,9 @@ struct test_row {
 	struct CMUnitTest test;
 };
 
+/* The call succeeded: it returned 0. */
+#define assert_ok(call) assert_int_equal(call, 0)
+
 /* Runs the tests of the program, between a setup and a teardown of them all.
  * Returns the exit status. */
 int run_all_tests(CMFixtureFunction setup, CMFixtureFunction teardown);

@@ -241,15 +241,14 @@ TEST(answers_stay_right_while_the_limit_changes)
 
 	buffer[500] = 1;
 	for (int i = 0; i < CALLERS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL,
-					 call_until_done, &wrong),
-			0);
+		assert_ok(pthread_create(
+			&threads[i], NULL, call_until_done, &wrong));
 	for (size_t i = 0; i < LIMITS; i++)
 		hone_cpu_limit(
 			hone_zero_variants[i % hone_zero_n_variants].row.needs);
 	atomic_store(&done, true);
 	for (int i = 0; i < CALLERS; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_ok(pthread_join(threads[i], NULL));
 	assert_int_equal(wrong, 0);
 	hone_cpu_limit(HONE_CPU_ALL);
 }
