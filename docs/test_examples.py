@@ -338,7 +338,7 @@ def test_what_is_read_first_is_short(page, lines):
 
 
 def test_pages_with_examples_are_found():
-    assert {"start.rst", "programs.rst", "tasks.rst", "recipes.rst",
+    assert {"start.rst", "programs.rst", "recipes.rst",
             "automation.rst", "man/hone.rst", "man/hone-convert.rst",
             "man/hone-map.rst"} <= set(PAGES)
 
