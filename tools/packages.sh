@@ -79,11 +79,7 @@ packages_source() {
         debian_folder "$folder/debian"
         return
     fi
-    # What git does not know at the top, a reader of README made there: images, a.out.
-    {
-        git ls-files -cz
-        git ls-files -oz --exclude-standard -- '*/*'
-    } | xargs -0 cp --parents -Pt "$folder"
+    source_files | xargs -0 cp --parents -Pt "$folder"
     chroot=$builder
     # By the date of the changelog, the tarball has the same bytes each time.
     # shellcheck disable=SC2016 # expanded by the inner shell

@@ -290,8 +290,7 @@ static_copy() {
     where=$1
     rm -rf "$where/hone" "$where/build"
     mkdir "$where/hone"
-    git ls-files -coz --exclude-standard |
-        xargs -0 cp --parents -Pt "$where/hone"
+    source_files | xargs -0 cp --parents -Pt "$where/hone"
 }
 
 # static_cross FOLDER: FOLDER/cross.ini is Meson's file for its compiler.
