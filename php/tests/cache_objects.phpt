@@ -21,176 +21,126 @@ class Base
 class Child extends Base
 {
     private $x = 'of the child';
-    public readonly string $read;
     public static $static = 1;
     public float $float = 1.5;
     public iterable|bool $union = false;
-
-    function __construct()
-    {
-        $this->read = 'only';
-    }
+    function __construct(public readonly string $read = 'only') {}
 }
 #[AllowDynamicProperties]
-class Loose
-{
-    public $declared = 1;
-}
-class Nothing
-{
-}
+class Loose { public $declared = 1; }
+class Nothing {}
 class Wakes
 {
+    public static $calls = 0;
     public $x = 1;
-    public function __wakeup()
-    {
-        echo "  __wakeup\n";
-    }
+    public function __wakeup() { self::$calls++; }
 }
-enum Plain
-{
-    case One;
-    case Two;
-}
-enum Backed: string
-{
-    case A = 'a';
-    const B = self::A;
-}
+enum Plain { case One; case Two; }
+enum Backed: string { case A = 'a'; const B = self::A; }
 
 function kept_as(): string
 {
-    foreach (Cache::entries() as $entry) {
-        return $entry['type'];
-    }
+    return Cache::entries()->current()['type'];
 }
 
 /** Everything but the numbers of objects. */
 function text(mixed $value): string
 {
-    if (strlen(serialize($value)) > 20000) {
+    $text = serialize($value);
+    if (strlen($text) > 20000) {
         // var_dump() of deep values is quadratic.
-        return serialize($value);
+        return $text;
     }
     ob_start();
     var_dump($value);
-    return preg_replace('/#\d+/', '#', ob_get_clean()) . serialize($value);
+    return preg_replace('/#\d+/', '#', ob_get_clean()) . $text;
 }
 
-function check(string $what, mixed $value): void
-{
-    $before = text($value);
-    $wanted = text(unserialize(serialize($value)));
-    Cache::clear();
-    if (!Cache::store('k', $value)) {
-        echo "$what: not stored\n";
-        return;
-    }
-    $kept = kept_as();
-    foreach (['auto', 'shared', 'block', 'copy', 'auto'] as $read) {
-        ini_set('hone.cache_read', $read);
-        for ($i = 0; $i < 2; $i++) {
-            $fetched = Cache::fetch('k');
-            if (text($fetched) !== $wanted) {
-                echo "$what, $read: ", text($fetched), "\nnot\n", $wanted;
-            }
-            // The program changes its own copy.
-            change($fetched);
-        }
-        unset($fetched);
-        gc_collect_cycles();
-    }
-    if (text($value) !== $before) {
-        echo "$what: the value was changed\n";
-    }
-    echo "$what: $kept\n";
-}
-
+/** What the program changes is its own copy. */
 function change(mixed &$value, int $depth = 0): void
 {
-    if ($depth > 2) {
-        return;
-    }
-    if (is_array($value)) {
+    if (is_array($value) || $value instanceof stdClass) {
+        if ($depth > 2) {
+            return;
+        }
         foreach ($value as &$each) {
             change($each, $depth + 1);
         }
-        $value['changed'] = str_repeat('x', 10);
-    } elseif ($value instanceof stdClass) {
-        foreach ($value as $name => $each) {
-            change($value->$name, $depth + 1);
-        }
-        $value->changed = [1];
-        $value->{'1'} = 'one';
-        unset($value->changed);
+        is_array($value) ? $value['changed'] = str_repeat('x', 10) : $value->{'1'} = 'one';
     } elseif ($value instanceof Base) {
         $value->next = null;
         $value->null = new stdClass();
     }
 }
 
-$std = new stdClass();
-$std->int = 1;
-$std->{'0'} = 'a name that is a number';
-$std->list = ['a', ['b' => 2.5], true];
-check('stdClass', $std);
-check('an empty one', new stdClass());
-check('declared properties', new Child());
-check('no properties', new Nothing());
+function properties(array $of, object $to = new stdClass()): object
+{
+    foreach ($of as $name => &$value) {
+        $to->$name = &$value;
+        unset($value);
+    }
+    return $to;
+}
+
 $child = new Child();
 $child->next = new Child();
 $child->next->next = $child;
 $child->unset = 5;
-check('a cycle', $child);
-unset($child->unset, $child->float, $child->null);
-check('without some', $child);
+$less = clone $child;
+unset($less->unset, $less->float, $less->null);
+$std = properties(['int' => 1, '0' => 'a name that is a number', 'list' => ['a', ['b' => 2.5], true]]);
 $shared = ['in two places', $std];
-check('one object at three places', [$std, 'k' => [$shared, $shared], $std]);
-$std->self = $std;
-$std->array = $shared;
-check('an object that contains itself', $std);
-check('enums', [Plain::Two, Backed::A, Backed::B, 'x' => Plain::Two]);
-if (Cache::fetch('k')[1] !== Backed::A) {
-    echo "another case\n";
-}
-$long = null;
-for ($i = 0; $i < 3000; $i++) {
+$itself = new stdClass();
+$itself->self = $itself;
+$itself->array = $shared;
+for ($long = null, $i = 0; $i < 3000; $i++) {
     $next = new Base();
     $next->next = $long;
     $long = $next;
 }
-check('a list of 3,000', $long);
-$next = new Base();
-for ($i = 0; $i < 2000; $i++) {
-    $next = [$next];
-}
-check('2,000 arrays around one object', $next);
-$rows = [];
-for ($i = 0; $i < 500; $i++) {
-    $rows[] = ['id' => $i, 'name' => "name $i"];
+for ($deep = new Base(), $i = 0; $i < 2000; $i++) {
+    $deep = [$deep];
 }
 $holder = new Child();
-$holder->null = $rows;
-check('one object with many rows', $holder);
-
-check('an internal class', new ArrayObject([1]));
-check('a class with __wakeup()', [new Wakes()]);
-
-echo "By serialize():\n";
-$loose = new Loose();
-check('an object without dynamic properties', $loose);
-$loose->dynamic = 1;
-check('declared and dynamic', $loose);
-$one = 1;
-$std = new stdClass();
-$std->a = &$one;
-$std->b = &$one;
-check('one variable at two places', $std);
-$std = new stdClass();
-$array = [$std];
-$std->around = $array;
-check('an array that contains itself by way of an object', $array);
-unset($long, $next, $std, $array, $shared);
+$holder->null = array_map(fn($i) => ['id' => $i, 'name' => "name $i"], range(0, 499));
+$two = new stdClass();
+$two->a = 1;
+$two->b = &$two->a;
+$around = [new stdClass()];
+$around[0]->around = $around;
+foreach ([
+    'objects' => ['stdClass' => $std, 'an empty one' => new stdClass(), 'declared properties' => new Child(),
+        'no properties' => new Nothing(), 'a cycle' => $child, 'without some' => $less,
+        'one object at three places' => [$std, 'k' => [$shared, $shared], $std], 'an object that contains itself' => $itself,
+        'enums' => [Plain::Two, Backed::A, Backed::B, 'x' => Plain::Two], 'a list of 3,000' => $long,
+        '2,000 arrays around one object' => $deep, 'one object with many rows' => $holder,
+        'an internal class' => new ArrayObject([1]), 'a class with __wakeup()' => [new Wakes()],
+        'an object without dynamic properties' => new Loose()],
+    'serialized' => ['declared and dynamic' => properties(['dynamic' => 1], new Loose()), 'one variable at two places' => $two,
+        'an array that contains itself by way of an object' => $around],
+] as $form => $values) {
+    foreach ($values as $what => $value) {
+        $before = text($value);
+        $wanted = text(unserialize(serialize($value)));
+        Cache::clear();
+        Cache::store('k', $value) && kept_as() === $form || print("$what: not $form\n");
+        Wakes::$calls = 0;
+        foreach (['auto', 'shared', 'block', 'copy', 'auto'] as $read) {
+            ini_set('hone.cache_read', $read);
+            for ($i = 0; $i < 2; $i++) {
+                $fetched = Cache::fetch('k');
+                text($fetched) === $wanted || print("$what, $read: " . text($fetched) . "\nnot\n$wanted");
+                $what !== 'enums' || $fetched[1] === Backed::A || print("another case\n");
+                change($fetched);
+            }
+            unset($fetched);
+            gc_collect_cycles();
+        }
+        text($value) === $before || print("$what: the value was changed\n");
+        Wakes::$calls === ($what === 'a class with __wakeup()' ? 10 : 0) || print("$what: " . Wakes::$calls . " calls\n");
+    }
+}
+unset($long, $next, $deep, $around, $values, $value);
 
 echo "Not shared:\n";
 Cache::clear();
@@ -231,36 +181,6 @@ Cache::store('k', [$child, $child]);
 echo kept_as(), "\n";
 ?>
 --EXPECT--
-stdClass: objects
-an empty one: objects
-declared properties: objects
-no properties: objects
-a cycle: objects
-without some: objects
-one object at three places: objects
-an object that contains itself: objects
-enums: objects
-a list of 3,000: objects
-2,000 arrays around one object: objects
-one object with many rows: objects
-an internal class: objects
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-a class with __wakeup(): objects
-By serialize():
-an object without dynamic properties: objects
-declared and dynamic: serialized
-one variable at two places: serialized
-an array that contains itself by way of an object: serialized
 Not shared:
 [true,false]
 O:8:"stdClass":2:{s:4:"list";a:2:{i:0;s:2:"in";i:1;s:2:"it";}s:4:"text";s:4:"text";}
