@@ -11,14 +11,7 @@ use Hone\Cache;
 
 class Data
 {
-    public string $name = 'made';
-    public mixed $of = null;
-
-    function __construct(string $name, mixed $of = null)
-    {
-        $this->name = $name;
-        $this->of = $of;
-    }
+    function __construct(public string $name, public mixed $of = null) {}
 
     function __serialize(): array
     {
@@ -39,9 +32,7 @@ class Wakes
 {
     public $of;
 
-    function __construct(public $name = 'w')
-    {
-    }
+    function __construct(public $name = 'w') {}
 
     function __wakeup()
     {
@@ -63,10 +54,7 @@ class Calls extends Data
     }
 }
 
-enum Suit
-{
-    case Hearts;
-}
+enum Suit { case Hearts; }
 
 class Parents
 {
@@ -114,20 +102,16 @@ class SleepsWrong extends Sleeps
     }
 }
 
+class Refers extends Calls {}
+class Left extends Calls {}
+class Removes extends Calls {}
+
 class Itself extends Calls
 {
     function __construct()
     {
         parent::__construct('itself', fn($it) => ['it' => $it]);
     }
-}
-
-class Refers extends Calls
-{
-}
-
-class Left extends Calls
-{
 }
 
 class Inner extends Calls
@@ -141,20 +125,11 @@ class Inner extends Calls
     }
 }
 
-class Removes extends Calls
-{
-}
-
-class Slots
-{
-    public $first, $second;
-}
+class Slots { public $first, $second; }
 
 class Failing
 {
-    function __construct(public string $name, private Closure $answer)
-    {
-    }
+    function __construct(public string $name, private Closure $answer) {}
 
     function __serialize()
     {
@@ -162,16 +137,12 @@ class Failing
         return ($this->answer)();
     }
 
-    function __unserialize(array $data): void
-    {
-    }
+    function __unserialize(array $data): void {}
 }
 
 class Throws
 {
-    public function __construct(public string $name)
-    {
-    }
+    public function __construct(public string $name) {}
 
     function __serialize(): array
     {
@@ -201,6 +172,11 @@ function kept_as(): string
     return 'nothing';
 }
 
+function line(string $calls): string
+{
+    return $calls === '' ? '' : ': ' . preg_replace('/\n\s*/', '; ', trim($calls));
+}
+
 /** The calls of store and fetch, and whether they are those of PHP's functions. */
 function compare(string $what, mixed $value): void
 {
@@ -213,7 +189,7 @@ function compare(string $what, mixed $value): void
     $fetched = Cache::fetch('k');
     $mine = ob_get_clean();
     $same = print_r($fetched, true) === print_r($wanted, true);
-    echo "$what: ", kept_as(), $same ? '' : ', another value', "\n", $mine, $mine === $calls ? '' : "  wanted\n$calls";
+    echo "$what: ", kept_as(), $same ? '' : ', another value', line($mine), $mine === $calls ? '' : ' | wanted' . line($calls), "\n";
 }
 
 $inner = new Data('inner', [new Data('list')]);
@@ -287,7 +263,7 @@ $value = [new Calls('stores', function () {
     Cache::delete('k');
     return ['x' => str_repeat('y', 1000)];
 }), new Data('after')];
-var_dump(Cache::store('k', $value), kept_as(), count(Cache::fetch('k')), Cache::fetch('other')[0]->name);
+echo json_encode([Cache::store('k', $value), kept_as(), count(Cache::fetch('k')), Cache::fetch('other')[0]->name]), "\n";
 
 echo "Methods that change the value:\n";
 $std = new stdClass();
@@ -297,7 +273,7 @@ $std->first = new Removes('removes', function () use ($std) {
 });
 $std->second = new Data('removed');
 Cache::store('k', $std);
-var_dump(kept_as(), Cache::fetch('k')->second);
+echo json_encode([kept_as(), Cache::fetch('k')->second]), "\n";
 foreach ([Suit::Hearts, [], new stdClass(), new Wakes('other')] as $other) {
     $slots = new Slots();
     $slots->first = new Removes('replaces', function () use ($slots, $other) {
@@ -306,8 +282,7 @@ foreach ([Suit::Hearts, [], new stdClass(), new Wakes('other')] as $other) {
     });
     $slots->second = new Wakes(new Data('below'));
     Cache::store('k', $slots);
-    echo '  ', kept_as(), "\n";
-    var_dump(Cache::fetch('k')->second == $other);
+    echo json_encode([kept_as(), Cache::fetch('k')->second == $other]), "\n";
 }
 
 echo "The next value of the key:\n";
@@ -315,8 +290,7 @@ Cache::clear();
 $closure = fn() => 1;
 foreach ([[new Data('a'), 1], [new Wakes('plain')], [new Wakes('again')], [new Data('b')], [new Data('c'), $closure],
     [new stdClass(), [STDIN]], [new Data('d'), new stdClass()]] as $value) {
-    var_dump(@Cache::store('k', $value));
-    echo kept_as(), "\n";
+    echo json_encode([@Cache::store('k', $value), kept_as()]), "\n";
 }
 
 echo "Exceptions:\n";
@@ -342,151 +316,38 @@ foreach (['unserialize' => fn() => unserialize(serialize($value)), 'fetch' => fu
 $value = null;
 ?>
 --EXPECT--
-nested: objects
-  serialize outer
-  serialize inner
-  serialize list
-  unserialize list: name,of,7 NULL
-  unserialize inner: name,of,7 array
-  unserialize outer: name,of,7 Data inner
-  wakeup w
-a cycle: objects
-  serialize below
-  unserialize below: name,of,7 Wakes w
-  wakeup w
-an array at two places: objects
-  serialize inner
-  serialize list
-  serialize x
-  unserialize list: name,of,7 NULL
-  unserialize inner: name,of,7 array
-  unserialize x: name,of,7 array
-an empty answer: objects
-  serialize empty
-  unserialize
-an array that an answer has first: objects
-  serialize x
-  serialize inner
-  serialize list
-  serialize y
-  unserialize list: name,of,7 NULL
-  unserialize inner: name,of,7 array
-  unserialize x: name,of,7 array
-  unserialize y: name,of,7 NULL
-an object that an answer has first: objects
-  serialize x
-  serialize inner
-  serialize list
-  serialize y
-  unserialize list: name,of,7 NULL
-  unserialize inner: name,of,7 array
-  unserialize x: name,of,7 array
-  unserialize y: name,of,7 NULL
-an object that an answer has second: objects
-  serialize inner
-  serialize list
-  serialize x
-  unserialize list: name,of,7 NULL
-  unserialize inner: name,of,7 array
-  unserialize x: name,of,7 stdClass plain
-below an object: objects
-  serialize below
-  unserialize below: name,of,7 NULL
-a list: objects
-  serialize list
-  unserialize
-an enum: objects
-  serialize enum
-  unserialize
+nested: objects: serialize outer; serialize inner; serialize list; unserialize list: name,of,7 NULL; unserialize inner: name,of,7 array; unserialize outer: name,of,7 Data inner; wakeup w
+a cycle: objects: serialize below; unserialize below: name,of,7 Wakes w; wakeup w
+an array at two places: objects: serialize inner; serialize list; serialize x; unserialize list: name,of,7 NULL; unserialize inner: name,of,7 array; unserialize x: name,of,7 array
+an empty answer: objects: serialize empty; unserialize
+an array that an answer has first: objects: serialize x; serialize inner; serialize list; serialize y; unserialize list: name,of,7 NULL; unserialize inner: name,of,7 array; unserialize x: name,of,7 array; unserialize y: name,of,7 NULL
+an object that an answer has first: objects: serialize x; serialize inner; serialize list; serialize y; unserialize list: name,of,7 NULL; unserialize inner: name,of,7 array; unserialize x: name,of,7 array; unserialize y: name,of,7 NULL
+an object that an answer has second: objects: serialize inner; serialize list; serialize x; unserialize list: name,of,7 NULL; unserialize inner: name,of,7 array; unserialize x: name,of,7 stdClass plain
+below an object: objects: serialize below; unserialize below: name,of,7 NULL
+a list: objects: serialize list; unserialize
+an enum: objects: serialize enum; unserialize
 __sleep():
-names of all kinds: objects
-  sleep
-  serialize in
-  unserialize in: name,of,7 NULL
-no names: objects
-  sleep
-two objects: objects
-  sleep
-  serialize a
-  serialize b
-  unserialize a: name,of,7 NULL
-  unserialize b: name,of,7 NULL
-two arrays in another order: objects
-  sleep
-two that wake, in another order: serialized
-  sleep
-  sleep
-  wakeup b
-  wakeup a
-  wanted
-  sleep
-  wakeup b
-  wakeup a
-two objects in another order: serialized
-  sleep
-  serialize b
-  serialize a
-  sleep
-  serialize b
-  serialize a
-  unserialize b: name,of,7 NULL
-  unserialize a: name,of,7 NULL
-  wanted
-  sleep
-  serialize b
-  serialize a
-  unserialize b: name,of,7 NULL
-  unserialize a: name,of,7 NULL
-a name that does not exist: serialized
-  sleep
-  sleep
-  wanted
-  sleep
+names of all kinds: objects: sleep; serialize in; unserialize in: name,of,7 NULL
+no names: objects: sleep
+two objects: objects: sleep; serialize a; serialize b; unserialize a: name,of,7 NULL; unserialize b: name,of,7 NULL
+two arrays in another order: objects: sleep
+two that wake, in another order: serialized: sleep; sleep; wakeup b; wakeup a | wanted: sleep; wakeup b; wakeup a
+two objects in another order: serialized: sleep; serialize b; serialize a; sleep; serialize b; serialize a; unserialize b: name,of,7 NULL; unserialize a: name,of,7 NULL | wanted: sleep; serialize b; serialize a; unserialize b: name,of,7 NULL; unserialize a: name,of,7 NULL
+a name that does not exist: serialized: sleep; sleep | wanted: sleep
 Classes in C:
 dates: objects
-collections: objects
-  serialize inner
-  serialize list
-  serialize key
-  unserialize list: name,of,7 NULL
-  unserialize inner: name,of,7 array
-  unserialize key: name,of,7 NULL
+collections: objects: serialize inner; serialize list; serialize key; unserialize list: name,of,7 NULL; unserialize inner: name,of,7 array; unserialize key: name,of,7 NULL
 Integers as strings, of which unserialize() makes integers:
   SplFixedArray::$-3 is deprecated
   SplFixedArray::$03 is deprecated
-in an answer: serialized
-  SplFixedArray::$03 is deprecated
-in an object: objects
-  serialize 6
-  unserialize
-below an answer: serialized
-  serialize 7
-  serialize 7
-  unserialize
-  wanted
-  serialize 7
-  unserialize
+in an answer: serialized: SplFixedArray::$03 is deprecated
+in an object: objects: serialize 6; unserialize
+below an answer: serialized: serialize 7; serialize 7; unserialize | wanted: serialize 7; unserialize
 Only serialize() can store the answer:
-an exception, the first time: serialized
-  serialize left
-  serialize left
-  unserialize
-  wanted
-  serialize left
-  unserialize
-an exception, again: serialized
-  serialize left
-  unserialize
-the object itself: objects
-  serialize itself
-  unserialize
-a reference: serialized
-  serialize reference
-  serialize reference
-  unserialize
-  wanted
-  serialize reference
-  unserialize
+an exception, the first time: serialized: serialize left; serialize left; unserialize | wanted: serialize left; unserialize
+an exception, again: serialized: serialize left; unserialize
+the object itself: objects: serialize itself; unserialize
+a reference: serialized: serialize reference; serialize reference; unserialize | wanted: serialize reference; unserialize
 Methods that use the cache:
   serialize stores
   serialize of other
@@ -494,54 +355,39 @@ Methods that use the cache:
   unserialize
   unserialize after: name,of,7 NULL
   unserialize of other: name,of,7 NULL
-bool(true)
-string(7) "objects"
-int(2)
-string(8) "of other"
+[true,"objects",2,"of other"]
 Methods that change the value:
   serialize removes
   serialize removed
   serialize removes
   unserialize
-string(10) "serialized"
-NULL
+["serialized",null]
   serialize replaces
   serialize replaces
-  serialized
   unserialize
-bool(true)
+["serialized",true]
   serialize replaces
   serialize replaces
-  serialized
   unserialize
-bool(true)
+["serialized",true]
   serialize replaces
-  objects
   unserialize
-bool(true)
+["objects",true]
   serialize replaces
-  objects
   unserialize
   wakeup other
-bool(true)
+["objects",true]
 The next value of the key:
   serialize a
-bool(true)
-objects
-bool(true)
-objects
-bool(true)
-objects
+[true,"objects"]
+[true,"objects"]
+[true,"objects"]
   serialize b
-bool(true)
-objects
-bool(false)
-objects
-bool(false)
-objects
+[true,"objects"]
+[false,"objects"]
+[false,"objects"]
   serialize d
-bool(true)
-objects
+[true,"objects"]
 Exceptions:
   serialize before
   serialize throws
