@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import tarfile
@@ -178,6 +179,27 @@ def test_skopeo_brings_a_layout_to_a_registry(
         assert folder(out / "copy") == folder(out / "again")
         assert read(folder(out / "copy"), "42").layer == read(
             folder(out / "d"), "42").layer
+
+
+def test_podman_takes_a_layout_and_an_archive(hone, root, source, out, work):
+    if not shutil.which("podman"):
+        pytest.skip("podman is not installed")
+    podman = ["podman", "--storage-driver", "vfs", "--root", work / "images",
+              "--runroot", work / "run"]
+    hone.ok("convert", "-q", source, f"oci:{out}/d:42")
+    hone.ok("convert", "-q", source, f"oci-archive:{out}/a.tar:42")
+    for words in (["pull", "-q", f"oci:{out}/d:42"],
+                  ["load", "-q", "-i", out / "a.tar"]):
+        subprocess.run([*podman, *words], check=True)
+        name, = json.loads(subprocess.run(
+            [*podman, "images", "--format", "json"], check=True,
+            stdout=subprocess.PIPE).stdout)
+        # This driver mounts nothing: it names the folder of the files.
+        files = subprocess.run([*podman, "image", "mount", name["Id"]],
+                               check=True, stdout=subprocess.PIPE, text=True)
+        with open(f"{files.stdout.strip()}/disk/disk.img", "rb") as disk:
+            assert disk.read() == source.read_bytes() + bytes(412)
+        subprocess.run([*podman, "rmi", "--force", name["Id"]], check=True)
 
 
 def test_an_image_is_added_as_it_is(hone, source, out, work):
