@@ -3,11 +3,16 @@
  * RFC 1952, by zlib. Only the CRC of the content is libdeflate's, which is
  * faster: "gzip sources" in docs/design/image.md. So zlib reads the header,
  * with its CRC, and then raw deflate. The trailer is checked here.
+ *
+ * A packer writes the same bits for zeros again and again. If the window is
+ * zeros, then a block of deflate with the bits of an earlier one, which had
+ * zeros alone behind such a window, has as many zeros. zlib does not get it.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <hone/zero.h>
 #include <libdeflate.h>
 #include <zlib.h>
 #include "unpack/decoder.h"
@@ -17,6 +22,18 @@
 #define GZIP_HEADER 16
 /* Of data_type: Z_BLOCK ended in front of the first block. */
 #define HEADER_COMPLETE 128
+/* The same behind a block, the mark of the last one, and the bits that are left
+ * of the last byte of input. */
+#define BLOCK_COMPLETE 128
+#define LAST_BLOCK 64
+#define BITS_LEFT 7
+/* Of the first bits of a block; 0: it is stored. */
+#define BLOCK_KIND 6
+#define WINDOW ((uint64_t)1 << WINDOW_BITS)
+/* gzip writes 8 MiB of zeros as a block of 8,210 bytes. */
+#define REPEAT_MOST 12288
+/* hone writes zeros as blocks of two lengths. */
+#define REPEATS 4
 /* A CRC and a length of 32 bits each. */
 #define TRAILER_LENGTH 8
 /* The most content of a block of bgzip. */
@@ -48,6 +65,16 @@ gzip_whole(const unsigned char *in, size_t length, size_t *content)
 	return ((size_t)in[16] | (size_t)in[17] << 8) + 1;
 }
 
+/* A block of zeros, behind a window of zeros. */
+struct repeat {
+	/* 0: none */
+	size_t bits;
+	uint64_t zeros;
+	/* of the zeros */
+	uint32_t crc;
+	unsigned char bytes[REPEAT_MOST];
+};
+
 struct gunzip {
 	z_stream stream;
 	enum { HEADER, DATA, TRAILER } part;
@@ -56,6 +83,25 @@ struct gunzip {
 	uint32_t length;
 	/* bytes of the trailer that were right */
 	unsigned checked;
+
+	/* zeros without a call of zlib that are left to write */
+	uint64_t pending;
+	/* zeros at the end of the content so far, or fewer */
+	uint64_t zeros;
+	/* A block is complete, and so many bits of this byte are left. */
+	bool between;
+	unsigned left;
+	unsigned char byte;
+	/* The block that zlib reads is recorded, if the window was zeros: the
+	 * bytes, the bits in front of it, and what the counts were then. */
+	bool records;
+	size_t length_recorded;
+	unsigned before;
+	uint64_t zeros_before;
+	uint32_t crc_before;
+	/* the next one is recorded there */
+	unsigned next;
+	struct repeat repeats[REPEATS];
 };
 
 static int
@@ -86,6 +132,8 @@ gzip_begin(void *state, const unsigned char *head, size_t length)
 	g->crc = 0;
 	g->length = 0;
 	g->checked = 0;
+	g->pending = g->zeros = 0;
+	g->between = g->records = false;
 	int rc = inflateReset2(&g->stream, WINDOW_BITS + GZIP_HEADER);
 	return rc == Z_OK ? 0 : -ENOMEM;
 }
@@ -94,6 +142,126 @@ static uInt
 bounded(size_t length)
 {
 	return length < UINT32_MAX ? (uInt)length : UINT32_MAX;
+}
+
+/* Record bytes that zlib took. */
+static void
+record(struct gunzip *g, const unsigned char *bytes, size_t length)
+{
+	struct repeat *repeat = &g->repeats[g->next];
+
+	if (length)
+		g->byte = bytes[length - 1];
+	g->records = g->records && length < REPEAT_MOST - g->length_recorded;
+	if (!g->records)
+		return;
+	memcpy(repeat->bytes + g->length_recorded, bytes, length);
+	g->length_recorded += length;
+}
+
+/* Begin to record, if the next block may be left out later. */
+static void
+begin_record(struct gunzip *g)
+{
+	struct repeat *repeat = &g->repeats[g->next];
+
+	g->records = g->zeros >= WINDOW;
+	g->length_recorded = g->left > 0;
+	repeat->bits = 0;
+	repeat->bytes[0] = g->byte;
+	g->before = g->left ? 8 - g->left : 0;
+	g->zeros_before = g->zeros;
+	g->crc_before = g->crc;
+}
+
+/* Keep the block that ends here, if it had zeros alone: its bits move to the
+ * begin of the first byte. */
+static void
+end_record(struct gunzip *g)
+{
+	struct repeat *repeat = &g->repeats[g->next];
+	unsigned char *bytes = repeat->bytes;
+
+	if (!g->records || g->zeros <= g->zeros_before)
+		return;
+	repeat->bits = 8 * g->length_recorded - g->before - g->left;
+	repeat->zeros = g->zeros - g->zeros_before;
+	for (size_t i = 0; g->before && i < g->length_recorded; i++) {
+		unsigned next = i + 1 < g->length_recorded ? bytes[i + 1] : 0u;
+		bytes[i] = (unsigned char)((bytes[i] | next << 8) >> g->before);
+	}
+	/* What the bits of a stored block mean depends on the place in a byte.
+	 */
+	if ((bytes[0] & BLOCK_KIND) == 0)
+		repeat->bits = 0;
+	/* The CRC of A and B is that of A, moved by B, and that of B. */
+	repeat->crc = g->crc ^ (uint32_t)crc32_combine(g->crc_before, 0,
+				       (z_off_t)repeat->zeros);
+	g->next = (g->next + 1) % REPEATS;
+}
+
+/* Returns whether the next bits are those of the block. */
+static bool
+repeats(const struct gunzip *g, const struct repeat *repeat,
+	const struct image_decode *io)
+{
+	size_t whole = repeat->bits / 8;
+	unsigned byte = (unsigned)g->byte >> (8 - g->left);
+
+	if (repeat->bits == 0 || io->in_left <= whole)
+		return false;
+	for (size_t i = 0; i <= whole; i++) {
+		byte |= (unsigned)io->in[i] << g->left;
+		unsigned other = byte ^ repeat->bytes[i];
+		if (i == whole)
+			other &= (1u << repeat->bits % 8) - 1;
+		if (other & UINT8_MAX)
+			return false;
+		byte >>= 8;
+	}
+	return true;
+}
+
+/* Leave out the next block, if it is known. Returns whether it was. */
+static bool
+leave_out(struct gunzip *g, struct image_decode *io)
+{
+	const struct repeat *repeat = g->repeats;
+	unsigned i = 0;
+
+	if (!g->between || g->zeros < WINDOW)
+		return false;
+	while (i < REPEATS && !repeats(g, repeat + i, io))
+		i++;
+	if (i == REPEATS)
+		return false;
+	repeat += i;
+	/* A block is longer than the bits that are left of a byte. */
+	size_t taken = (repeat->bits - g->left + 7) / 8;
+	g->left = (unsigned)(8 * taken - (repeat->bits - g->left));
+	g->byte = io->in[taken - 1];
+	io->in += taken;
+	io->in_left -= taken;
+	g->pending += repeat->zeros;
+	g->length += (uint32_t)repeat->zeros;
+	g->crc = (uint32_t)crc32_combine(
+		g->crc, repeat->crc, (z_off_t)repeat->zeros);
+	inflatePrime(&g->stream, -1, 0);
+	inflatePrime(&g->stream, (int)g->left, g->byte >> (8 - g->left));
+	return true;
+}
+
+/* Write zeros of blocks that were left out. */
+static void
+put_zeros(struct gunzip *g, struct image_decode *io)
+{
+	size_t n =
+		g->pending < io->out_left ? (size_t)g->pending : io->out_left;
+
+	memset(io->out, 0, n);
+	io->out += n;
+	io->out_left -= n;
+	g->pending -= n;
 }
 
 /* Returns what inflate() returns. */
@@ -112,6 +280,10 @@ run(struct gunzip *g, struct image_decode *io, int flush)
 	if (got)
 		g->crc = libdeflate_crc32(g->crc, io->out, got);
 	g->length += got;
+	bool zero = hone_buffer_is_zero(io->out, got);
+	g->zeros = zero ? g->zeros + got : 0;
+	g->records = g->records && zero;
+	record(g, io->in, given - stream->avail_in);
 	io->in = stream->next_in;
 	io->in_left -= given - stream->avail_in;
 	io->out = stream->next_out;
@@ -137,6 +309,34 @@ check_trailer(struct gunzip *g, struct image_decode *io)
 	return 0;
 }
 
+/* Decode up to the end of a block, or some blocks of zeros. */
+static int
+decode_blocks(struct gunzip *g, struct image_decode *io)
+{
+	const size_t room = io->out_left;
+	bool complete;
+	int rc = Z_OK;
+
+	do {
+		while (g->pending == 0 && leave_out(g, io))
+			;
+		put_zeros(g, io);
+		if (io->out_left < room)
+			break;
+		if (g->between)
+			begin_record(g);
+		rc = run(g, io, Z_BLOCK);
+		complete = g->stream.data_type & BLOCK_COMPLETE;
+		g->between = complete && !(g->stream.data_type & LAST_BLOCK);
+		g->left = (unsigned)g->stream.data_type & BITS_LEFT;
+		if (g->between)
+			end_record(g);
+		/* The end of a block may be in bits that zlib had. */
+	} while (complete && io->out_left == room &&
+		 (rc == Z_OK || rc == Z_BUF_ERROR));
+	return rc;
+}
+
 static int
 gzip_decode(void *state, struct image_decode *io)
 {
@@ -153,7 +353,7 @@ gzip_decode(void *state, struct image_decode *io)
 		}
 	}
 	if (g->part == DATA && rc == Z_OK)
-		rc = run(g, io, Z_NO_FLUSH);
+		rc = decode_blocks(g, io);
 	if (rc == Z_STREAM_END)
 		g->part = TRAILER;
 	if (g->part == TRAILER)
@@ -178,6 +378,7 @@ const struct image_decoder image_decoder_gzip = {
 	.version = zlibVersion,
 	.begins = gzip_begins,
 	.whole = gzip_whole,
+	.input = REPEAT_MOST,
 	.open = gzip_open,
 	.begin = gzip_begin,
 	.decode = gzip_decode,

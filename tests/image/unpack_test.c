@@ -70,12 +70,19 @@ count(void)
 		atomic_fetch_add(&elsewhere, 1);
 }
 
+/* Bytes that zlib unpacked. */
+static _Atomic uint64_t by_zlib;
+
 STANDS_FOR(int, inflate, z_streamp stream, int flush)
 {
-	/* With Z_BLOCK, the header of a member is read and no content. */
-	if (flush != Z_BLOCK)
+	uLong before = stream->total_out;
+	int rc = __real_inflate(stream, flush);
+
+	/* The reader has the header of a member in any case. */
+	if (stream->total_out > before)
 		count();
-	return __real_inflate(stream, flush);
+	atomic_fetch_add(&by_zlib, stream->total_out - before);
+	return rc;
 }
 
 STANDS_FOR(size_t, ZSTD_decompressStream, ZSTD_DStream *stream,
@@ -1120,6 +1127,143 @@ expect_disk(size_t length)
 
 #define ZEROS_10 "zzzzzzzzzz"
 #define ZEROS_50 ZEROS_10 ZEROS_10 ZEROS_10 ZEROS_10 ZEROS_10
+
+/* A gzip file in blocks of so many bytes, each followed by such a flush. */
+static void
+pack_gzip_blocks(struct bytes *to, const unsigned char *from, size_t length,
+	size_t each, int level, int flush)
+{
+	z_stream z = {0};
+
+	to->length = 0;
+	assert_int_equal(
+		deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, 0), Z_OK);
+	z.next_out = to->data;
+	z.avail_out = (uInt)ROOM;
+	for (size_t at = 0; at < length; at += each) {
+		z.next_in = (z_const Bytef *)from + at;
+		z.avail_in = (uInt)(length - at < each ? length - at : each);
+		assert_int_equal(deflate(&z, flush), Z_OK);
+	}
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	to->length = z.total_out;
+	deflateEnd(&z);
+}
+
+TEST(blocks_of_zeros_that_gzip_repeats_are_unpacked_once)
+{
+	size_t length = make_disk(disk, "nn" ZEROS_50 "nzn" ZEROS_50);
+
+	/* The blocks end at each bit of a byte, and at the first one alone. */
+	for (int flush = Z_PARTIAL_FLUSH; flush <= Z_SYNC_FLUSH; flush++) {
+		pack_gzip_blocks(&packed, disk, length, EACH, 6, flush);
+		by_zlib = 0;
+		assert_ok(unpack_by(GZIP, &packed, &plain, 1, &result));
+		expect_disk(length);
+		/* Four blocks fill the window twice. */
+		assert_in_range(by_zlib, 14 * EACH, 20 * EACH);
+	}
+}
+
+/* The last bytes of such a block are zeros, more than those in front of it. */
+TEST(a_block_of_gzip_that_ends_with_zeros_is_not_left_out)
+{
+	size_t length = make_disk(disk, "zzzzzzzzz1zzzzzz1zzzzzzzzzzzzzzzzzzzzz"
+					"zzz1zzzzzz1zzzzzzzzzzzzzzz"
+					"zzzzzzzzz1zzzzzz1zzzzzzzzzzzzzzz");
+	static const struct way way = {ROOM, EACH, 6 * MI, 0};
+
+	pack_gzip_blocks(&packed, disk, length, 16 * EACH, 6, Z_PARTIAL_FLUSH);
+	assert_ok(unpack_by(GZIP, &packed, &way, 1, &result));
+	expect_disk(length);
+}
+
+/* The bits of a stored block of 4096 zeros come again one bit earlier in a
+ * byte, where they say 34816 bytes. */
+TEST(a_stored_block_of_gzip_is_read_where_it_lies)
+{
+	static const unsigned char head[] = {
+		0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
+	static const unsigned char first[] = {0, 0, 0x10, 0xff, 0xef};
+	/* A fixed block of 23 bits, three zeros, and the header behind it. */
+	static const unsigned char second[] = {
+		2, 0x12, 0, 0, 0, 0x88, 255, 0x77};
+	static const unsigned char last[] = {1, 0, 0, 255, 255};
+	size_t zeros = 5 * EACH + 4096 + 3, length = zeros + 0x8800;
+
+	memset(disk, 0, length);
+	memset(disk + zeros + 5000, 1, 0x8800 - 5000);
+	pack_gzip_blocks(&packed, disk, 5 * EACH, EACH, 6, Z_SYNC_FLUSH);
+	/* Leave the last block, which is fixed and empty, and the trailer. */
+	packed.length -= 10;
+	memcpy(packed.data, head, sizeof(head));
+	add(&packed, first, sizeof(first));
+	add(&packed, disk, 4096);
+	add(&packed, second, sizeof(second));
+	add(&packed, disk + zeros, 0x8800);
+	add(&packed, last, sizeof(last));
+	uint64_t trailer = crc32(0, disk, (uInt)length) | (uint64_t)length
+								  << 32;
+	for (unsigned i = 0; i < 64; i += 8) {
+		unsigned char byte = (unsigned char)(trailer >> i);
+		add(&packed, &byte, 1);
+	}
+	assert_ok(unpack_by(GZIP, &packed, &plain, 1, &result));
+	expect_disk(length);
+}
+
+/* Returns whether zlib completes the file, with content of this length. */
+static bool
+zlib_completes(const struct bytes *bytes, unsigned char *to, size_t *length)
+{
+	z_stream z = {0};
+
+	assert_int_equal(inflateInit2(&z, 15 + 16), Z_OK);
+	z.next_in = (z_const Bytef *)bytes->data;
+	z.avail_in = (uInt)bytes->length;
+	z.next_out = to;
+	z.avail_out = (uInt)ROOM;
+	bool complete =
+		__real_inflate(&z, Z_FINISH) == Z_STREAM_END && z.avail_in == 0;
+	*length = z.total_out;
+	inflateEnd(&z);
+	return complete;
+}
+
+TEST(repeated_blocks_of_gzip_have_the_verdict_and_the_bytes_of_zlib)
+{
+	static const char *const disks[] = {ZEROS_10, "1" ZEROS_50,
+		"ff" ZEROS_50 "1111zzzzz1zzzzzz1zzzzzzzfzzzzzzzffff" ZEROS_10};
+	static const struct way ways[] = {
+		{ROOM, ROOM, 0, 0}, {97, 4096, 0, 0}, {1, 10007, 0, 0}};
+	static const int flushes[] = {
+		Z_BLOCK, Z_PARTIAL_FLUSH, Z_SYNC_FLUSH, Z_FULL_FLUSH};
+	static unsigned char right[ROOM];
+	uint64_t random = support_seed();
+
+	for (size_t i = 0; i < 3 * 4 * 3; i++) {
+		size_t length = make_disk(disk, disks[i % 3]);
+		pack_gzip_blocks(&packed, disk, length - 100, EACH,
+			i % 2 ? 1 : 6, flushes[i / 3 % 4]);
+		const struct way *way = &ways[i / 12];
+		assert_ok(unpack_by(GZIP, &packed, way, 1, &result));
+		expect_disk(length - 100);
+		for (int n = 0; n < 40; n++) {
+			size_t bit = support_random(&random) %
+				     (8 * (packed.length - 10));
+			unsigned char *at = &packed.data[10 + bit / 8];
+			*at ^= (unsigned char)(1 << bit % 8);
+			int rc = unpack_by(GZIP, &packed, &ways[0], 1, &result);
+			bool good = zlib_completes(&packed, right, &length);
+			assert_int_equal(rc == 0, good);
+			if (good)
+				assert_int_equal(result.length, length);
+			if (good)
+				assert_memory_equal(result.data, right, length);
+			*at ^= (unsigned char)(1 << bit % 8);
+		}
+	}
+}
 
 /*
  * Two threads of liblzma have up to four blocks that it has not given. So the
