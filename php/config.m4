@@ -137,10 +137,9 @@ if test "$PHP_HONE" != "no"; then
   dnl Hidden, so that calls between files are direct: 13 of 700 instructions of
   dnl file_get_contents().
   PHP_NEW_EXTENSION([hone], m4_normalize([hone.c
-    fileread/accept.c fileread/contents.c fileread/copy.c
-    fileread/handlers.c fileread/known.c fileread/memory.c fileread/open.c
-    fileread/others.c fileread/output.c fileread/plain.c
-    fileread/resume.c fileread/stream.c fileread/whole.c
+    fileread/contents.c fileread/copy.c fileread/handlers.c fileread/others.c
+    fileread/output.c fileread/path.c fileread/plain.c fileread/stream.c
+    fileread/whole.c
     cache/api/block.c cache/api/cold.c cache/api/counters.c cache/api/entries.c
     cache/api/fetch.c cache/api/info.c cache/api/methods.c cache/api/multi.c
     cache/api/names.c cache/api/remember.c cache/api/walk.c
@@ -171,5 +170,5 @@ if test "$PHP_HONE" != "no"; then
   PHP_ADD_BUILD_DIR([$ext_builddir/cache/store])
   dnl For authors of other extensions, who include ext/hone/hone_args.h.
   PHP_INSTALL_HEADERS([ext/hone],
-    [hone_args.h hone_args_absent.h hone_args_again.h hone_args_parse.h])
+    [hone_args.h hone_args_again.h])
 fi

@@ -38,9 +38,8 @@
  *   PHP's macros; another type does not compile in C++, and is a warning in C.
  *
  * There is no macro for callables, paths, iterables, class names, unions other
- * than int|float, and dereferenced or separated arguments. The compiler then
- * reports that there_is_no_HONE_ARG_FUNC, or another name. Such a function uses
- * PHP's macros; one file may have both kinds of functions.
+ * than int|float, and dereferenced or separated arguments. A function with such
+ * a parameter uses PHP's macros; one file may have both kinds of functions.
  *
  * GCC 9 or Clang 11 and later, C99 or C++11. Tested with PHP 8.2, 8.4, 8.5
  * and 8.6.0 RC3.
@@ -53,7 +52,6 @@
 #include <stdint.h>
 #include <php.h>
 #include "hone_args_again.h"
-#include "hone_args_absent.h"
 
 /**
  * The beginning of a function or method with HONE_ARGS().

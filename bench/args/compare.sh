@@ -140,25 +140,25 @@ else
     echo "PHP $version: no opcache, so the JIT was not compared"
 fi
 
-plant 'values are put in place before all is parsed' hone_args_parse.h \
+plant 'values are put in place before all is parsed' hone_args_again.h \
     's/if (kinds >> 5 != 0 /if (number > 99 /'
-plant 'a converted value is not freed' hone_args_parse.h \
+plant 'a converted value is not freed' hone_args_again.h \
     's/if (Z_REFCOUNTED_P(arg))/if (number > 99)/'
-plant 'an error names the wrong type' hone_args_parse.h \
+plant 'an error names the wrong type' hone_args_again.h \
     's/want->expected, arg/(want->expected ^ 1), arg/'
-plant 'names are allowed after a variadic tail' hone_args_parse.h \
+plant 'names are allowed after a variadic tail' hone_args_again.h \
     's/zend_unexpected_extra_named_error();/;/'
-plant 'parsing does not stop at a class' hone_args_parse.h \
+plant 'parsing does not stop at a class' hone_args_again.h \
     '/case HONE_KIND_CLASS:/,/continue;/s/return true;/continue;/'
 plant 'the class is not checked' hone_args_again.h \
     's/instanceof_function(Z_OBJCE_P(HONE_ARGS_P_), (ce))/(ce) != NULL/'
-plant 'the wrong parameter is named' hone_args_parse.h \
+plant 'the wrong parameter is named' hone_args_again.h \
     's/zend_wrong_parameter_type_error(number,/zend_wrong_parameter_type_error(1,/'
-plant 'one argument too many is accepted' hone_args_parse.h \
+plant 'one argument too many is accepted' hone_args_again.h \
     's/n - least > more/n - least > more + 1/'
 plant 'true becomes false' hone_args.h \
     's/SET_(bool, dest, HONE_ARGS_TYPE_ == IS_TRUE)/SET_(bool, dest, HONE_ARGS_TYPE_ != IS_TRUE)/'
-plant 'values are put in place after a later one failed' hone_args_parse.h \
+plant 'values are put in place after a later one failed' hone_args_again.h \
     's/256 + number))/256 + number) \&\& number > 99)/'
 plant 'the wrong parameter is not of the class' hone_args_again.h \
     's/fail(HONE_ARGS_I_ + 1/fail(HONE_ARGS_I_ + 2/'

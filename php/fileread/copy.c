@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "others.h"
+#include "fileread.h"
 
 /*
  * Returns true if PHP would copy. As PHP does, calls stat() for both names

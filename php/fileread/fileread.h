@@ -11,17 +11,17 @@
  * kind or size, PHP's own stream code continues on the same descriptor.
  * docs/design/php-files.md has the reasons.
  *
- * A call with a path takes these steps, each in its own file:
+ * A call with a path takes these steps:
  *
- *	accept.c	whether the path may take the fast path
- *	known.c		its entry in PHP's realpath cache
- *	open.c		opens the path by this entry, or by PHP
- *	whole.c		reads the file into one string
- *	resume.c	PHP continues with the open file
+ *	path.c		1. whether the path may take the fast path
+ *			2. its entry in PHP's realpath cache
+ *			3. opens the path by this entry, or by PHP
+ *	whole.c		4. reads the file into one string
+ *			5. PHP continues with the open file
  *
  * contents.c, output.c and copy.c have the functions, which call these steps in
  * this order. stream.c has the functions whose argument is a stream. All of
- * them use memory.c.
+ * them use memory by whole.c.
  */
 #include "../php_hone.h"
 #include "ext/standard/file.h"
@@ -77,20 +77,20 @@ php_hone_forget_stat(void)
 #endif
 }
 
-/* accept.c: whether the arguments after a path are absent or equal the defaults
+/* path.c: whether the arguments after a path are absent or equal the defaults
  * of file_get_contents(). The second argument has the same default in
  * readfile(). */
 bool php_hone_rest_is_default(zend_execute_data *execute_data);
 
 /*
- * accept.c: returns true if PHP would use its plain files for this path, and
+ * path.c: returns true if PHP would use its plain files for this path, and
  * memory is enough for a small file. Otherwise counts the reason and returns
  * false.
  */
 bool php_hone_accepts(const zend_string *path);
 
 /*
- * known.c: the entry of PHP's realpath cache for an accepted path, valid until
+ * path.c: the entry of PHP's realpath cache for an accepted path, valid until
  * the next use of the cache. `realpath` of the entry is the name that PHP
  * opens, even after a symbolic link was changed. Sets *place to the entry of
  * the path in the table of known paths.
@@ -102,7 +102,7 @@ bool php_hone_accepts(const zend_string *path);
 const realpath_cache_bucket *php_hone_known(
 	const zend_string *path, struct php_hone_path **place);
 
-/* known.c: records that PHP opened an accepted path, or failed to. */
+/* path.c: records that PHP opened an accepted path, or failed to. */
 void php_hone_note_opened(const zend_string *path, bool opened);
 
 /* The open file of a call, and its contents. */
@@ -117,7 +117,7 @@ struct php_hone_file {
 	char head[PHP_HONE_CHUNK];
 };
 
-/* open.c: the result of an open. */
+/* path.c: the result of an open. */
 enum php_hone_open {
 	PHP_HONE_OPENED,
 	/* PHP's realpath cache has no entry: php_hone_open_by_php() */
@@ -175,24 +175,24 @@ php_hone_take_numbers(zend_long streams, bool context)
 }
 
 /*
- * resume.c: makes PHP's own stream on an open file, as PHP's opener does. The
+ * whole.c: makes PHP's own stream on an open file, as PHP's opener does. The
  * stream starts with the `len` bytes at `head`, which were read already.
  */
 php_stream *php_hone_resume(int fd, const zend_string *path, const char *mode,
 	const char *head, size_t len);
 
 /*
- * resume.c: puts bytes that were read from the file of a stream into the
+ * whole.c: puts bytes that were read from the file of a stream into the
  * stream's empty buffer. At most PHP_HONE_CHUNK bytes.
  */
 void php_hone_give_back(php_stream *stream, const char *bytes, size_t len);
 
-/* resume.c: file_get_contents() reads without a buffer, which affects the sizes
+/* whole.c: file_get_contents() reads without a buffer, which affects the sizes
  * in error messages. */
 void php_hone_choose_buffer(
 	php_stream *stream, enum php_hone_function function);
 
-/* resume.c: PHP reads the rest of a stream as PHP's `function` does. Closes the
+/* whole.c: PHP reads the rest of a stream as PHP's `function` does. Closes the
  * stream. */
 zend_string *php_hone_rest_by_php(
 	php_stream *stream, enum php_hone_function function);
@@ -204,18 +204,115 @@ zend_string *php_hone_rest_by_php(
 zend_string *php_hone_rest(php_stream *stream, enum php_hone_function function);
 
 /*
- * memory.c: returns true if a function can get the memory for `size` bytes of a
+ * whole.c: returns true if a function can get the memory for `size` bytes of a
  * file without an error and without a garbage collection. Otherwise counts the
  * reason and returns false: the call falls back before it has any effect.
  */
 bool php_hone_fits(enum php_hone_function function, size_t size);
 
 /*
- * memory.c: as zend_string_alloc(len). The caller is going to fill the first
+ * whole.c: as zend_string_alloc(len). The caller is going to fill the first
  * `used` bytes. If these bytes are many, requests huge pages for them before
  * the header of the string touches the first page. Returns NULL as
  * PHP_HONE_EMALLOC() does.
  */
 zend_string *php_hone_allocate(size_t len, size_t used);
+
+/* Streams that are plain files of PHP: plain.c. */
+
+/* The file of a stream, and the number of bytes that can be read without
+ * PHP. */
+struct php_hone_plain {
+	php_stream *stream;
+	int fd;
+	dev_t device;
+	/* bytes in the buffer of the stream, which come first */
+	size_t buffered;
+	/* bytes of the file after the buffer, by the size that fstat()
+	 * returned */
+	size_t left;
+	/* the size is smaller than the position: a file of /proc, or a stream
+	 * that was moved past the end */
+	bool past;
+};
+
+/* The stream of an argument that is a resource. Returns NULL if the resource is
+ * not a stream. */
+php_stream *php_hone_stream_of(const zval *arg);
+
+/* Whether a stream is PHP's own plain file, with only PHP's own buffer between
+ * the file and the reader. */
+bool php_hone_is_plain(const php_stream *stream);
+
+/*
+ * Sets *plain for a stream, which may be NULL. If the stream is not a plain
+ * regular file, counts the reason and returns false.
+ */
+bool php_hone_plain_of(struct php_hone_plain *plain, php_stream *stream);
+
+/*
+ * Copies the buffer of the stream to `to`, and then reads n bytes from the
+ * file. Returns the number of bytes, which is smaller if the file has changed.
+ * PHP's next read then has the same result as without this function.
+ */
+size_t php_hone_read_straight(
+	const struct php_hone_plain *plain, char *to, size_t n);
+
+/*
+ * Reads at the end of a file, with an empty buffer, exactly as PHP does.
+ * Returns true if read() returned 0. Returns false if bytes came, which are
+ * then in the buffer, or if the read failed. PHP's next read then fails in the
+ * same way.
+ */
+bool php_hone_is_at_end(const struct php_hone_plain *plain);
+
+/* Detects other extensions that replace or wrap PHP's own code: others.c. */
+
+/*
+ * Records PHP's operations of plain files when the module starts. Returns false
+ * if an extension that was loaded earlier has replaced them.
+ */
+bool php_hone_note_files(void);
+
+/* The recorded operations, only read afterwards. */
+extern const php_stream_wrapper_ops *php_hone_wrapper_ops;
+extern php_stream_ops php_hone_stream_ops;
+
+/*
+ * Whether the operations that a read may call are unchanged. Compares one by
+ * one and inline: memcmp() costs 10 ns more (bench/php/reads.py, fread 12 of
+ * 64k wanted). `write` is left out: phpdbg replaces it for the output of the
+ * script, and no read calls it.
+ */
+static zend_always_inline bool
+php_hone_same_streams(void)
+{
+	const php_stream_ops *now = &php_stream_stdio_ops;
+	const php_stream_ops *was = &php_hone_stream_ops;
+
+	return now->read == was->read && now->close == was->close &&
+	       now->stat == was->stat && now->seek == was->seek &&
+	       now->cast == was->cast && now->set_option == was->set_option &&
+	       now->flush == was->flush;
+}
+
+/* The same for the operation by which copy() writes the target. */
+static zend_always_inline bool
+php_hone_same_writes(void)
+{
+	return php_stream_stdio_ops.write == php_hone_stream_ops.write;
+}
+
+/* Whether all operations are unchanged. The operations of PHP's wrapper are
+ * constant, so their address is enough. */
+static zend_always_inline bool
+php_hone_same_files(void)
+{
+	return php_plain_files_wrapper.wops == php_hone_wrapper_ops &&
+	       php_hone_same_streams();
+}
+
+/* Whether a handler calls only PHP's own code. */
+bool php_hone_is_php(const char *name, zif_handler handler);
 
 #endif

@@ -3,7 +3,7 @@
  * Replaces the handlers of PHP's functions, restores them, and shows their
  * figures in phpinfo().
  */
-#include "others.h"
+#include "fileread.h"
 #include "ext/standard/info.h"
 
 typedef bool (*fast_path)(zend_execute_data *execute_data, zval *result);

@@ -5,7 +5,7 @@
  * the handlers of this one.
  */
 #include <dlfcn.h>
-#include "others.h"
+#include "fileread.h"
 
 /*
  * PHP's operations, one set for the process. They are written when the module

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-#include "plain.h"
+#include "fileread.h"
 #include "SAPI.h"
 
 /* Writes all bytes to PHP's output, as PHP does. Returns the number of bytes

@@ -3,8 +3,7 @@
  * without PHP. */
 #include <sys/stat.h>
 #include <unistd.h>
-#include "others.h"
-#include "plain.h"
+#include "fileread.h"
 
 bool
 php_hone_is_plain(const php_stream *stream)

@@ -22,7 +22,7 @@ enum php_hone_reason {
 /* Entries in the table of known paths; a power of two. */
 #define PHP_HONE_PATHS 256
 
-/* An entry of the table of known paths: known.c. */
+/* An entry of the table of known paths: path.c. */
 struct php_hone_path {
 	/* the part of the hash that the place in the table does not
 	 * determine */

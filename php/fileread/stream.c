@@ -6,7 +6,7 @@
  * buffer and end of file are then the same as with PHP's own function.
  */
 #include <unistd.h>
-#include "plain.h"
+#include "fileread.h"
 
 /* Two chunks would save a read and cost an fstat: bench/php/reads.py, fread
  * 20000. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Step 4 of a call with a path: reads the open file into one string. */
+#include <sys/mman.h>
 #include <unistd.h>
 #include "fileread.h"
 
@@ -116,4 +117,107 @@ php_hone_read_whole(struct php_hone_file *file, enum php_hone_function function)
 	if (read.found == HONE_READ_LARGER)
 		return read_large(file, read.size, function);
 	return read_odd(file, read);
+}
+
+/* Checks that memory is enough for a file, and allocates strings for reads. */
+
+/*
+ * The maximum memory that file() needs for each byte of the file. A line of one
+ * byte takes the smallest string, 32 bytes, and two elements of 16 bytes in the
+ * array. While the array grows, it needs half as much again. The rest is for
+ * sizes that PHP rounds up.
+ */
+#define FILE_TIMES 96
+
+bool
+php_hone_fits(enum php_hone_function function, size_t size)
+{
+	/* The string may need a new chunk of PHP's allocator, and the rest of
+	 * the call may need another one. */
+	size_t used = zend_memory_usage(true) + 2 * ZEND_MM_CHUNK_SIZE;
+	size_t limit = (size_t)PG(memory_limit);
+
+	if (size >= PHP_HONE_READ_MAX)
+		return php_hone_fall_back(PHP_HONE_REASON_LARGE);
+	if (PG(memory_limit) <= 0)
+		return true;
+	if (function == PHP_HONE_FILE)
+		size *= FILE_TIMES;
+	if (used > limit || size > limit - used)
+		return php_hone_fall_back(PHP_HONE_REASON_MEMORY);
+	return true;
+}
+
+zend_string *
+php_hone_allocate(size_t len, size_t used)
+{
+	size_t size = ZEND_MM_ALIGNED_SIZE(_ZSTR_STRUCT_SIZE(len));
+	zend_string *string;
+
+	string = PHP_HONE_EMALLOC(size);
+	if (string == NULL)
+		return NULL;
+	/* PHP maps memory of this size separately, at a multiple of 2 MiB. */
+	if (used >= ZEND_MM_CHUNK_SIZE && HONE_G(fileread).huge_pages &&
+		is_zend_mm())
+		(void)madvise(string, _ZSTR_STRUCT_SIZE(used), MADV_HUGEPAGE);
+	GC_SET_REFCOUNT(string, 1);
+	GC_TYPE_INFO(string) = GC_STRING;
+	ZSTR_H(string) = 0;
+	ZSTR_LEN(string) = len;
+	return string;
+}
+
+/* Step 5 of a call with a path: PHP continues with the open file. */
+
+void
+php_hone_give_back(php_stream *stream, const char *bytes, size_t len)
+{
+	if (stream->readbuf == NULL) {
+		stream->readbuflen = MAX(stream->chunk_size, PHP_HONE_CHUNK);
+		stream->readbuf =
+			pemalloc(stream->readbuflen, stream->is_persistent);
+	}
+	ZEND_ASSERT(stream->readpos == stream->writepos &&
+		    len <= stream->readbuflen);
+	memcpy(stream->readbuf, bytes, len);
+	stream->readpos = 0;
+	stream->writepos = (zend_off_t)len;
+}
+
+php_stream *
+php_hone_resume(int fd, const zend_string *path, const char *mode,
+	const char *head, size_t len)
+{
+	php_stream *stream = php_stream_fopen_from_fd(fd, mode, NULL);
+
+	stream->wrapper = &php_plain_files_wrapper;
+	stream->orig_path = estrndup(ZSTR_VAL(path), ZSTR_LEN(path));
+	if (len > 0) {
+		php_hone_give_back(stream, head, len);
+		/* PHP has set the position to that of the file, which is after
+		 * these bytes. */
+		if (stream->position > 0)
+			stream->position -= (zend_off_t)len;
+	}
+	return stream;
+}
+
+void
+php_hone_choose_buffer(php_stream *stream, enum php_hone_function function)
+{
+	if (function == PHP_HONE_FILE_GET_CONTENTS)
+		php_stream_set_option(stream, PHP_STREAM_OPTION_READ_BUFFER,
+			PHP_STREAM_BUFFER_NONE, NULL);
+}
+
+zend_string *
+php_hone_rest_by_php(php_stream *stream, enum php_hone_function function)
+{
+	zend_string *string;
+
+	php_hone_choose_buffer(stream, function);
+	string = php_stream_copy_to_mem(stream, PHP_STREAM_COPY_ALL, 0);
+	php_stream_close(stream);
+	return string != NULL ? string : ZSTR_EMPTY_ALLOC();
 }

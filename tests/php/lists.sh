@@ -101,35 +101,6 @@ source_of '1, -1' 'HONE_ARG_VARIADIC(rest, count) HONE_ARG_LONG(a)' |
     refused HONE_ARG_VARIADIC_is_not_last
 source_of '1, 2' 'HONE_ARG_LONG(a)' | refused 'max_args is not the number of parameters'
 
-# A parameter that has no macro is one error, wherever it is in the list.
-for list in 'HONE_ARG_FUNC(fci, fcc) HONE_ARG_LONG(a)' \
-    'HONE_ARG_LONG(a) HONE_ARG_FUNC(fci, fcc)'; do
-    source_of '2, 2' "$list" >absent.c
-    refused there_is_no_HONE_ARG_FUNC <absent.c
-    each_compiler absent.c >compilers
-    while read -r compiler; do
-        # shellcheck disable=SC2086
-        compile $compiler -o list.o 2>errors || :
-        if [ "$(grep -c 'error:' errors)" -ne 1 ]; then
-            failed=1
-            echo "$compiler: $list: more than one error"
-            head -n 20 errors
-        fi
-    done <compilers
-done
-# Every parameter of this PHP has a macro, if only such a one.
-api=$("$2" --include-dir)/Zend/zend_API.h
-sed -n 's/^#define Z_PARAM_\([A-Z0-9_]*\)(.*/\1/p' "$api" >names
-while read -r name; do
-    case $name in
-    PROLOGUE | GET_PREV_ZVAL) continue ;;
-    esac
-    if ! grep -q "^#define HONE_ARG_$name(" "$headers"/ext/hone/hone_args*.h; then
-        failed=1
-        echo "HONE_ARG_$name: neither a macro nor an error"
-    fi
-done <names
-
 # A static function after its declaration by PHP_FUNCTION().
 {
     source_of '1, 1' 'HONE_ARG_LONG(a)' |

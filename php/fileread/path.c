@@ -1,6 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Steps 1 to 3 of a call with a path: accepts it, finds it, opens it. */
+#include <errno.h>
+#include <fcntl.h>
+#include "fileread.h"
+
+/* Step 1: whether the path may take the fast path. */
+
+bool
+php_hone_rest_is_default(zend_execute_data *execute_data)
+{
+	zval *arg = ZEND_CALL_ARG(execute_data, 1);
+	uint32_t n = ZEND_NUM_ARGS();
+
+	return n <= 5 && Z_TYPE(arg[1]) == IS_FALSE &&
+	       (n < 3 || Z_TYPE(arg[2]) == IS_NULL) &&
+	       (n < 4 || (Z_TYPE(arg[3]) == IS_LONG && Z_LVAL(arg[3]) == 0)) &&
+	       (n < 5 || Z_TYPE(arg[4]) == IS_NULL);
+}
+
+/* A script may register its own wrapper "file", and another extension may
+ * replace PHP's wrapper. */
+static zend_always_inline bool
+wrapper_is_php(void)
+{
+	if (UNEXPECTED(!php_hone_same_files()))
+		return false;
+	return EXPECTED(FG(stream_wrappers) == NULL) ||
+	       zend_hash_str_find_ptr(FG(stream_wrappers), "file", 4) ==
+		       &php_plain_files_wrapper;
+}
+
+/* In a script from an archive, phar:// resolves relative paths. */
+static bool
+runs_in_phar(void)
+{
+	return strncasecmp(zend_get_executed_filename(), "phar://", 7) == 0;
+}
+
+bool
+php_hone_accepts(const zend_string *path)
+{
+	if (PG(open_basedir) != NULL && *PG(open_basedir) != '\0')
+		return php_hone_fall_back(PHP_HONE_REASON_BASEDIR);
+	if (!wrapper_is_php())
+		return php_hone_fall_back(PHP_HONE_REASON_WRAPPER);
+	if (ZSTR_LEN(path) == 0 || ZSTR_LEN(path) >= MAXPATHLEN - 1 ||
+		memchr(ZSTR_VAL(path), '\0', ZSTR_LEN(path)) != NULL)
+		return php_hone_fall_back(PHP_HONE_REASON_PATH);
+	if (!php_hone_fits(PHP_HONE_FILE_GET_CONTENTS, 0))
+		return false;
+	if (ZSTR_VAL(path)[0] != '/') {
+		/* A scheme ends with a colon. */
+		if (memchr(ZSTR_VAL(path), ':', ZSTR_LEN(path)) != NULL)
+			return php_hone_fall_back(PHP_HONE_REASON_PATH);
+		if (runs_in_phar())
+			return php_hone_fall_back(PHP_HONE_REASON_PHAR);
+	}
+	return true;
+}
+
 /*
- * Step 2 of a call with a path: its entry in PHP's realpath cache. PHP's hash,
+ * Step 2: its entry in PHP's realpath cache. PHP's hash,
  * which reads the path byte by byte, is not used.
  *
  * A table with another hash records the chain of the cache that had the path
@@ -8,7 +68,6 @@
  * chain cannot lead to a wrong entry. If the search finds nothing, PHP's own
  * search follows.
  */
-#include "fileread.h"
 
 /*
  * Hashes all bytes, 16 per iteration. A string may have PHP's hash already, but
@@ -144,4 +203,54 @@ php_hone_note_opened(const zend_string *path, bool opened)
 	} else if (place->tag == tag) {
 		place->failed = false;
 	}
+}
+
+/* Step 3: opens the file, here or by PHP. */
+
+/* Counts the failure, and reports a signal. PHP reports all other errors. */
+static enum php_hone_open
+not_opened(const zend_string *path, bool context, int error)
+{
+	php_hone_fall_back(PHP_HONE_REASON_OPEN);
+	if (error != EINTR)
+		return PHP_HONE_OPEN_FAILED;
+	php_hone_take_numbers(0, context);
+#if PHP_VERSION_ID >= 80600
+	/* The context may turn the warning into an exception. */
+	php_stream_wrapper_warn(&php_plain_files_wrapper, FG(default_context),
+		REPORT_ERRORS, OpenFailed, "Failed to open stream: %s",
+		strerror(EINTR));
+#else
+	php_error_docref1(NULL, ZSTR_VAL(path), E_WARNING,
+		"Failed to open stream: %s", strerror(EINTR));
+#endif
+	return PHP_HONE_OPEN_REPORTED;
+}
+
+enum php_hone_open
+php_hone_open(struct php_hone_file *file, const zend_string *path, bool context)
+{
+	const realpath_cache_bucket *known = php_hone_known(path, &file->place);
+
+	if (known == NULL)
+		return PHP_HONE_OPEN_UNKNOWN;
+	if (known->is_dir) {
+		php_hone_fall_back(PHP_HONE_REASON_KIND);
+		return PHP_HONE_OPEN_FAILED;
+	}
+	file->fd = open(known->realpath, O_RDONLY);
+	if (UNEXPECTED(file->fd < 0))
+		return not_opened(path, context, errno);
+	return PHP_HONE_OPENED;
+}
+
+php_stream *
+php_hone_open_by_php(const zend_string *path, bool context)
+{
+	php_stream *stream =
+		php_stream_open_wrapper_ex(ZSTR_VAL(path), "rb", REPORT_ERRORS,
+			NULL, php_stream_context_from_zval(NULL, !context));
+
+	php_hone_note_opened(path, stream != NULL);
+	return stream;
 }
