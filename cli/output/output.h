@@ -54,7 +54,7 @@ bool attribute_is_absent(int code);
 /* inherit.c: copy owner, permissions and attributes of the old file. */
 int output_inherit(struct output *output);
 
-/* limit.c: the group that a new file will get, unless a mount option chooses
+/* inherit.c: the group that a new file will get, unless a mount option chooses
  * another one; and the mode with which a new file of that group is created. */
 gid_t output_group(const struct output *output);
 mode_t output_mode(const struct output *output, gid_t group);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The manifest of an OVA: lines "SHA256(disk.vmdk)= HEX", as line.h reads them.
+ * The manifest of an OVA: lines "SHA256(disk.vmdk)= HEX", as line.c reads them.
  * By OVF 2.1, clause 7, the description comes first, and the manifest behind it
  * or at the end. Programs that extract the files accept each order, and so does
  * this.
@@ -11,7 +11,6 @@
 #include <string.h>
 #include "archive/archive.h"
 #include "hash/hash.h"
-#include "hash/line.h"
 #include "unpack/unpack.h"
 
 /* More than a description of hundreds of disks. */

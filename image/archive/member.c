@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "archive/member.h"
+#include "archive/archive.h"
 #include "blocks/blocks.h"
 #include "format/formats.h"
 

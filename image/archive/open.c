@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "archive/member.h"
+#include "archive/archive.h"
 #include "format/formats.h"
 #include "blocks/blocks.h"
 #include "unpack/unpack.h"

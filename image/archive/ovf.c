@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
-#include "archive/member.h"
+#include "archive/archive.h"
 
 /* Bytes of the text; not terminated. */
 struct span {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "archive/member.h"
+#include "archive/archive.h"
 
 bool
 parts_belong(const struct member *m, const char *name)

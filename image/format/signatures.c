@@ -9,7 +9,7 @@
 #include "format/bytes.h"
 #include "format/formats.h"
 #include "format/format.h"
-#include "store/ends.h"
+#include "store/store.h"
 
 static const struct signature {
 	const char *name;

@@ -3,6 +3,7 @@
 #define HONE_IMAGE_SOURCE_H
 /* Parts of sources and sinks that several formats share. */
 #include "format/format.h"
+#include "store/store.h"
 
 /* As image_source_ops, for a disk whose bytes are in the store at their own
  * offsets. */
@@ -46,5 +47,26 @@ void image_put_number(
 /* NULL: there is no such field. */
 void image_put_text(
 	const struct image_reporter *r, const char *name, const char *text);
+
+/* Files that an image names. An attacker may have chosen the names. */
+
+/*
+ * Open the file that a field of the image names, a regular file below the
+ * directory that the user allowed. The name is relative to the directory of the
+ * image. A name with a protocol, such as "nbd:...", is refused.
+ */
+int image_named_open(const struct image_store *image, const char *field,
+	const char *name, const char *below, const struct image_open *how,
+	struct image_store **out, struct image_error *err);
+
+/* The bytes of a name for which a message has room. */
+#define IMAGE_NAME_SHOWN 180
+
+/* Returns what may be shown of a name, in a buffer of the block. A name may be
+ * an address, and the sentence around it does not tell where that ends. */
+#define IMAGE_NAME(name)                                                       \
+	image_named_show((char[IMAGE_NAME_SHOWN + 1]){""}, name)
+const char *image_named_show(
+	char shown[IMAGE_NAME_SHOWN + 1], const char *name);
 
 #endif

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 #include "hash/hash.h"
-#include "hash/line.h"
 #include "store/address.h"
 #include "blocks/blocks.h"
 

@@ -56,7 +56,7 @@ const char *image_hash_text(
 	const unsigned char *bytes, size_t length, char *text);
 
 /*
- * sums.c: lists of digests, such as SHA256SUMS: the lines of line.h, also
+ * sums.c: lists of digests, such as SHA256SUMS: the lines of line.c, also
  * within a clear-signed message of OpenPGP, whose signature is not checked.
  * Other lines are ignored. Digits alone are the digest of each name if they are
  * the only line.
@@ -72,5 +72,45 @@ const char *image_hash_text(
  */
 int image_sums_find(const char *list, char *text, size_t length,
 	const char *name, struct image_expect *expect, struct image_error *err);
+
+/*
+ * A line of a list of digests, or of the manifest of an OVA:
+ *
+ *	HEX  NAME, HEX *NAME, HEX NAME		GNU coreutils, BSD
+ *	SHA256 (NAME) = HEX			GNU coreutils, BSD
+ *	SHA256(NAME)= HEX, SHA2-256(NAME)= HEX	OpenSSL, OVF
+ *	HEX					digits alone
+ *
+ * A backslash before the line means that its name has escapes.
+ */
+
+struct image_sum {
+	struct image_expect expect;
+	/* as in the line, not terminated; NULL: digits alone */
+	const char *name;
+	size_t length;
+	/* backslashes of the name are escapes */
+	bool escaped;
+};
+
+/* The value of a hexadecimal digit, or -1. */
+static inline int
+image_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 'a' - 'A';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Returns whether a line, without its end, has a digest. */
+bool image_sum_parse(const char *line, size_t length, struct image_sum *sum);
+
+/*
+ * Returns whether the line is for that name. Leading "./" and an asterisk
+ * before the name of the line do not matter. last: nor do the folders of the
+ * line.
+ */
+bool image_sum_is_for(const struct image_sum *sum, const char *name, bool last);
 
 #endif

@@ -2,7 +2,6 @@
 #include <string.h>
 #include <strings.h>
 #include "hash/hash.h"
-#include "hash/line.h"
 
 struct span {
 	const char *at;

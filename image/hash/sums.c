@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 #include "hash/hash.h"
-#include "hash/line.h"
 
 /* SHA-224 has the shortest digest that is accepted. */
 #define LEAST_LENGTH 28

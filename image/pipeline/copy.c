@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "pipeline/copy.h"
 #include "unpack/unpack.h"
+#include "format/format.h"
 
 /* No file system that shares blocks has larger ones. */
 #define SHARE_ALIGN 4096
@@ -445,6 +446,78 @@ set_sizes(struct image_copy *copy, const struct image_run *run)
 	copy->max_puts = 2 * copy->room;
 }
 
+/* Reflinks: blocks that two files share until one of them is written. */
+
+/* Count the data and holes of a source that was shared as a whole. */
+static int
+count_extents(struct image_copy *copy, struct image_error *err)
+{
+	struct image_source *source = copy->source;
+	struct image_extent e;
+
+	for (uint64_t at = 0; at < source->size; at += e.length) {
+		int rc = source->ops->extent(
+			source, at, source->size - at, &e, err);
+		if (rc < 0)
+			return rc;
+		if (e.kind == IMAGE_HOLE)
+			copy->copied->hole += e.length;
+		else
+			copy->copied->data += e.length;
+	}
+	copy->copied->shared = copy->copied->data;
+	return 0;
+}
+
+/*
+ * Share the whole file if both sides are raw and the file system can. Returns 1
+ * if the file was shared, otherwise 0.
+ */
+static int
+share_all(struct image_copy *copy, struct image_error *err)
+{
+	struct image_store *store = copy->sink->store;
+
+	if (copy->source->format != &image_format_raw ||
+		copy->sink->format != &image_format_raw || !store->ops->share ||
+		copy->source->size == 0 || copy->source->cut ||
+		copy->source->patches)
+		return 0;
+	int rc = store->ops->share(
+		store, 0, copy->source->data, 0, copy->source->size, err);
+	if (rc == -EOPNOTSUPP)
+		return 0;
+	if (rc == 0)
+		rc = count_extents(copy, err);
+	return rc < 0 ? rc : 1;
+}
+
+/*
+ * Tries to share the first block of the source. The shared block is removed
+ * again: the header of the sink does not fill the block, and unwritten bytes
+ * must read as zeros. Some file systems share blocks but cannot remove them.
+ * Sets copy->share.
+ */
+static int
+try_share(struct image_copy *copy, struct image_error *err)
+{
+	static const unsigned char zeros[SHARE_ALIGN];
+	struct image_store *store = copy->sink->store;
+
+	if (!store->ops->share || copy->sink->compress ||
+		copy->source->data->size < SHARE_ALIGN ||
+		copy->sink->size < SHARE_ALIGN)
+		return 0;
+	int rc = store->ops->share(
+		store, 0, copy->source->data, 0, SHARE_ALIGN, err);
+	if (rc < 0)
+		return rc == -EOPNOTSUPP ? 0 : rc;
+	copy->share = store->ops->zero(store, 0, SHARE_ALIGN, err) == 0;
+	return copy->share
+		       ? 0
+		       : image_store_write(store, 0, zeros, SHARE_ALIGN, err);
+}
+
 int
 image_copy(struct image_source *source, struct image_sink *sink,
 	const struct image_run *run, struct image_copied *copied,
@@ -469,12 +542,12 @@ image_copy(struct image_source *source, struct image_sink *sink,
 	/* The bytes of shared blocks are not read: they have no digests. */
 	int rc = 0;
 	if (run->reflink && !run->digests && !sink->ops->append) {
-		rc = image_copy_share_all(&copy, err);
+		rc = share_all(&copy, err);
 		if (rc > 0) {
 			int changed = source->ops->unchanged(source, err);
 			rc = changed < 0 ? changed : rc;
 		} else if (rc == 0) {
-			rc = image_copy_try_share(&copy, err);
+			rc = try_share(&copy, err);
 		}
 	}
 	if (rc == 0)

@@ -78,16 +78,6 @@ struct image_copy_own {
 int image_copy_encode(struct image_copy *copy, struct image_scratch *scratch,
 	struct image_chunk *chunk, struct image_error *err);
 
-/* share.c */
-/*
- * Share the whole file if both sides are raw and the file system can. Returns 1
- * if the file was shared, otherwise 0.
- */
-int image_copy_share_all(struct image_copy *copy, struct image_error *err);
-/* Set copy->share if the file system shares blocks of the source with the sink.
- * The sink reads as zeros after that. */
-int image_copy_try_share(struct image_copy *copy, struct image_error *err);
-
 /* pack.c: the work stage of a sink with append, without image_sink.part and
  * with it. */
 int image_copy_pack(struct image_copy *copy, struct image_scratch *scratch,

@@ -20,7 +20,7 @@
  * are dropped, and image_pipeline_run() returns the error after every thread
  * has stopped.
  *
- *   copy.c       a source into a sink; share.c: blocks that the file system
+ *   copy.c       a source into a sink, with blocks that the file system
  *                shares; encode.c: clusters of -c; pack.c: -O gce, --pack
  *   digest.c     and compare.c, map.c, blocks.c: the other visits
  *   hashers.c    digests beside a visit

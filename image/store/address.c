@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "hash/line.h"
+#include "hash/hash.h"
 #include "host/host.h"
 #include "image.h"
 #include "store/address.h"

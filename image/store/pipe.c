@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "format/formats.h"
 #include "store/address.h"
-#include "store/ends.h"
+#include "store/store.h"
 
 #define ZEROS 65536
 /* What an unprivileged process may ask for: a reader takes more at once. */

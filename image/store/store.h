@@ -16,10 +16,11 @@
  *			in place; cache.c: writeback and the page cache
  *	hold.c		holds the first and last MiB of a target back
  *	stream.c	bytes that come once; ../blocks/: they as a store
- *	pipe.c		stdout as a store; ends.c: the ends of what passed
+ *	pipe.c		stdout as a store
  *	http/, nbd/	servers
  *	oci/		registries of containers, by http/
- *	store.c		what all of them share; lines about requests to servers
+ *	store.c		what all of them share; lines about requests to servers;
+ *			the ends of what passed
  *	../host/	questions to the system: in use, locks, sizes
  */
 #include "error.h"
@@ -336,5 +337,32 @@ void image_store_settle(struct image_store *store, struct image_error *err);
 /* Returns true if both are open on the same file or device, or if one is a loop
  * device of the other. */
 bool image_store_same(const struct image_store *a, const struct image_store *b);
+
+/*
+ * The first and the last bytes of a disk that passes once. Programs detect the
+ * format of a raw disk by them.
+ */
+
+#define IMAGE_ENDS ((size_t)IMAGE_HEAD_SIZE)
+
+/* Initialise it with {0}. */
+struct image_ends {
+	/* bytes that passed */
+	uint64_t position;
+	/* the first ones, and the last ones: byte n is tail[n % IMAGE_ENDS] */
+	unsigned char head[IMAGE_ENDS];
+	unsigned char tail[IMAGE_ENDS];
+};
+
+/* The next bytes pass. NULL: zeros. */
+void image_ends_pass(
+	struct image_ends *ends, const unsigned char *bytes, uint64_t length);
+
+/*
+ * Read from the first or from the last IMAGE_ENDS bytes. Bytes that did not
+ * pass are zero.
+ */
+void image_ends_read(const struct image_ends *ends, uint64_t offset, void *buf,
+	size_t length);
 
 #endif

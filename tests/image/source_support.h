@@ -3,7 +3,7 @@
 #define HONE_TESTS_IMAGE_SOURCE_SUPPORT_H
 /* qcow2 images in memory, on a store that counts its reads and can fail. */
 #include <stdatomic.h>
-#include "format/qcow2/source.h"
+#include "format/qcow2/qcow2.h"
 #include "fake_memory.h"
 
 struct counted {

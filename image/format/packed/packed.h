@@ -14,7 +14,7 @@
 #include "codec/join.h"
 #include "format/format.h"
 #include "hash/hash.h"
-#include "store/ends.h"
+#include "store/store.h"
 
 struct packed_sink {
 	struct image_sink base;

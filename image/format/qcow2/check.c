@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <hone/zero.h>
-#include "format/named.h"
+#include "format/source.h"
 #include "format/qcow2/check.h"
 
 /* The faults that the tests of a qcow2 image have found so far. */

@@ -9,7 +9,7 @@
  * Holes of the file are not read. So the time grows with the allocated bytes of
  * the file.
  */
-#include "format/qcow2/source.h"
+#include "format/qcow2/qcow2.h"
 #include "format/format.h"
 
 /* image_format.check */

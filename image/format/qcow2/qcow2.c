@@ -8,11 +8,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "format/named.h"
+#include "format/source.h"
 #include "format/qcow2/check.h"
 #include "format/qcow2/sink.h"
-#include "format/qcow2/source.h"
-#include "format/source.h"
+#include "format/qcow2/qcow2.h"
 #include "memory.h"
 
 /*

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include "format/qcow2/source.h"
+#include "format/qcow2/qcow2.h"
 #include "format/source.h"
 
 /* Checks L2 entries, and joins adjacent entries of one kind to runs. */

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "format/qcow2/source.h"
+#include "format/qcow2/qcow2.h"
 
 int
 qcow2_refuse_outside(const struct image_store *store,

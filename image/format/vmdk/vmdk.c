@@ -12,7 +12,6 @@
 #include <strings.h>
 #include <sys/resource.h>
 #include "format/formats.h"
-#include "format/named.h"
 #include "format/source.h"
 #include "format/vmdk/vmdk.h"
 #include "memory.h"

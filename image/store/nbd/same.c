@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include "hash/line.h"
+#include "hash/hash.h"
 #include "image.h"
 
 /* The port of NBD's URI specification. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <assert.h>
 #include <string.h>
-#include "hash/line.h"
+#include "hash/hash.h"
 #include "store/oci/json.h"
 
 #define MAX_DEPTH 32
