@@ -423,15 +423,6 @@ void progress_phase(struct progress *progress, const char *phase,
 void progress_update(void *progress, uint64_t done);
 /* Report the last value after the end of the command's output. */
 void progress_succeed(struct progress *progress);
-/* Returns 0 to 99; 0 if the total is not known. */
-int progress_percent(const struct progress *progress);
-/* Returns the seconds that are left, or UINT64_MAX if they are not known. */
-uint64_t progress_left(const struct progress *progress);
-
-/* Draw the bar on the terminal. */
-void bar_draw(struct progress *progress);
-/* Set the line that SIGUSR1 prints. */
-void bar_tell(struct progress *progress);
 /* Clear the bar for a line of text. */
 void progress_clear(struct progress *progress);
 

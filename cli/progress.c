@@ -30,6 +30,164 @@ cli_now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Returns 0 to 99; 0 if the total is not known. */
+static int
+percent_done(const struct progress *progress)
+{
+	if (progress->total == 0 || progress->total == IMAGE_SIZE_UNKNOWN)
+		return 0;
+	double part = (double)progress->done / (double)progress->total;
+	/* Only progress_succeed() reports 100. */
+	return part < 0.99 ? (int)(part * 100) : 99;
+}
+
+/* Returns the seconds that are left, or UINT64_MAX if they are not known. */
+static uint64_t
+seconds_left(const struct progress *progress)
+{
+	if (progress->rate < 1 || progress->total == IMAGE_SIZE_UNKNOWN ||
+		progress->done > progress->total)
+		return UINT64_MAX;
+	double left = (double)(progress->total - progress->done);
+	return (uint64_t)(left / progress->rate + 0.5);
+}
+
+/*
+ * The progress as text: a bar on a terminal, and a line for SIGUSR1. There are
+ * no colours, with or without NO_COLOR.
+ */
+
+#define BAR_WIDTH 40
+#define BAR_SIZE (BAR_WIDTH + 16)
+/* For a terminal that does not report its width. */
+#define DEFAULT_WIDTH 79
+/* The text beside the bar, and the line for SIGUSR1. */
+#define RATE_SIZE 80
+#define LINE_SIZE 256
+
+/*
+ * Returns the characters that fit on a line of the terminal. Called before each
+ * use, because the size of the window may change. The last column is left out,
+ * because some terminals wrap there.
+ */
+static int
+line_width(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		return DEFAULT_WIDTH;
+	return size.ws_col - 1;
+}
+
+/* "[====    ]  50 %", or without the bar, or nothing, as it fits. */
+static int
+format_bar(char *line, int room, int percent)
+{
+	char bar[BAR_WIDTH + 1];
+	int width = room - (int)strlen("[] 100 %");
+
+	if (width > BAR_WIDTH)
+		width = BAR_WIDTH;
+	if (width <= 0)
+		return room < (int)strlen("100 %")
+			       ? 0
+			       : snprintf(line, BAR_SIZE, "%3d %%", percent);
+	int filled = percent * width / 100;
+	memset(bar, '=', (size_t)filled);
+	memset(bar + filled, ' ', (size_t)(width - filled));
+	bar[width] = '\0';
+	return snprintf(line, BAR_SIZE, "[%s] %3d %%", bar, percent);
+}
+
+/* ", 1.2 GiB/s, 0:05 left", as far as these are known. */
+static void
+format_rate(const struct progress *progress, char text[RATE_SIZE])
+{
+	char rate[CLI_SIZE_TEXT];
+	uint64_t left = seconds_left(progress);
+	size_t used = 0;
+
+	text[0] = '\0';
+	if (progress->rate >= 1)
+		used = (size_t)snprintf(text, RATE_SIZE, ", %s/s",
+			cli_size_text(rate, (uint64_t)progress->rate));
+	if (left == UINT64_MAX)
+		return;
+	if (left >= 3600)
+		snprintf(text + used, RATE_SIZE - used,
+			", %" PRIu64 ":%02" PRIu64 ":%02" PRIu64 " left",
+			left / 3600, left / 60 % 60, left % 60);
+	else
+		snprintf(text + used, RATE_SIZE - used,
+			", %" PRIu64 ":%02" PRIu64 " left", left / 60,
+			left % 60);
+}
+
+static void
+bar_draw(struct progress *progress)
+{
+	char line[BAR_SIZE + RATE_SIZE] = "", rate[RATE_SIZE];
+	char done[CLI_SIZE_TEXT];
+	int room = line_width();
+
+	format_rate(progress, rate);
+	int length = progress->total == IMAGE_SIZE_UNKNOWN
+			     ? snprintf(line, BAR_SIZE, "%.*s", room,
+				       cli_size_text(done, progress->done))
+			     : format_bar(line, room, percent_done(progress));
+	/* Beside a bar that is whole. */
+	if (length + (int)strlen(rate) <= room &&
+		(length >= BAR_WIDTH || progress->total == IMAGE_SIZE_UNKNOWN))
+		length += snprintf(line + length, RATE_SIZE, "%s", rate);
+	/* Overwrite the rest of a longer line. */
+	int drawn = progress->drawn > room ? room : progress->drawn;
+	if (drawn < length)
+		drawn = length;
+	progress->drawn = drawn;
+	signals_bar(drawn);
+	fprintf(stderr, "\r%-*s", drawn, line);
+	fflush(stderr);
+}
+
+void
+progress_clear(struct progress *progress)
+{
+	int width = line_width();
+
+	if (progress->drawn == 0)
+		return;
+	if (progress->drawn < width)
+		width = progress->drawn;
+	fprintf(stderr, "\r%*s\r", width, "");
+	progress->drawn = 0;
+	signals_bar(0);
+}
+
+/* Set the line that SIGUSR1 prints. */
+static void
+bar_tell(struct progress *progress)
+{
+	char done[CLI_SIZE_TEXT], total[CLI_SIZE_TEXT], rate[RATE_SIZE];
+	/* A handler may be printing one while the other is written. */
+	static char lines[2][LINE_SIZE];
+	static unsigned next;
+	char *line = lines[next];
+
+	format_rate(progress, rate);
+	cli_size_text(done, progress->done);
+	if (progress->total == IMAGE_SIZE_UNKNOWN)
+		snprintf(line, LINE_SIZE, "hone: %s: %s%s\n", progress->phase,
+			done, rate);
+	else
+		snprintf(line, LINE_SIZE, "hone: %s: %s of %s (%d %%)%s\n",
+			progress->phase, done,
+			cli_size_text(total, progress->total),
+			percent_done(progress), rate);
+	signals_report(line);
+	next ^= 1;
+}
+
 static int
 parse_fd(struct progress *progress, const struct cli *cli)
 {
@@ -74,26 +232,6 @@ progress_begin(struct progress *progress, const struct cli *cli, bool may_draw)
 	return 0;
 }
 
-int
-progress_percent(const struct progress *progress)
-{
-	if (progress->total == 0 || progress->total == IMAGE_SIZE_UNKNOWN)
-		return 0;
-	double part = (double)progress->done / (double)progress->total;
-	/* Only progress_succeed() reports 100. */
-	return part < 0.99 ? (int)(part * 100) : 99;
-}
-
-uint64_t
-progress_left(const struct progress *progress)
-{
-	if (progress->rate < 1 || progress->total == IMAGE_SIZE_UNKNOWN ||
-		progress->done > progress->total)
-		return UINT64_MAX;
-	double left = (double)(progress->total - progress->done);
-	return (uint64_t)(left / progress->rate + 0.5);
-}
-
 /* Write to the descriptor. After an error, no more is written. */
 static void
 write_out(struct progress *progress, const char *text, size_t length)
@@ -123,7 +261,7 @@ write_percent(struct progress *progress, int percent)
 static void
 write_json(struct progress *progress)
 {
-	uint64_t left = progress_left(progress);
+	uint64_t left = seconds_left(progress);
 	struct json json;
 	char *text = NULL;
 	size_t length = 0;
@@ -208,7 +346,7 @@ progress_phase(struct progress *progress, const char *phase, const char *store,
 static void
 update_percent(struct progress *progress)
 {
-	int percent = progress_percent(progress);
+	int percent = percent_done(progress);
 
 	if (strcmp(progress->phase, "read") != 0)
 		return;
@@ -221,7 +359,7 @@ update_percent(struct progress *progress)
 static void
 update_json(struct progress *progress, uint64_t now)
 {
-	int percent = progress_percent(progress);
+	int percent = percent_done(progress);
 
 	if (percent <= progress->shown && now < progress->repeat_ns)
 		return;
@@ -266,140 +404,4 @@ progress_succeed(struct progress *progress)
 	}
 	for (int i = progress->shown + 1; i <= 100; i++)
 		write_percent(progress, i);
-}
-
-/*
- * The progress as text: a bar on a terminal, and a line for SIGUSR1. There are
- * no colours, with or without NO_COLOR.
- */
-
-#define BAR_WIDTH 40
-#define BAR_SIZE (BAR_WIDTH + 16)
-/* For a terminal that does not report its width. */
-#define DEFAULT_WIDTH 79
-/* The text beside the bar, and the line for SIGUSR1. */
-#define RATE_SIZE 80
-#define LINE_SIZE 256
-
-/*
- * Returns the characters that fit on a line of the terminal. Called before each
- * use, because the size of the window may change. The last column is left out,
- * because some terminals wrap there.
- */
-static int
-line_width(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
-		return DEFAULT_WIDTH;
-	return size.ws_col - 1;
-}
-
-/* "[====    ]  50 %", or without the bar, or nothing, as it fits. */
-static int
-format_bar(char *line, int room, int percent)
-{
-	char bar[BAR_WIDTH + 1];
-	int width = room - (int)strlen("[] 100 %");
-
-	if (width > BAR_WIDTH)
-		width = BAR_WIDTH;
-	if (width <= 0)
-		return room < (int)strlen("100 %")
-			       ? 0
-			       : snprintf(line, BAR_SIZE, "%3d %%", percent);
-	int filled = percent * width / 100;
-	memset(bar, '=', (size_t)filled);
-	memset(bar + filled, ' ', (size_t)(width - filled));
-	bar[width] = '\0';
-	return snprintf(line, BAR_SIZE, "[%s] %3d %%", bar, percent);
-}
-
-/* ", 1.2 GiB/s, 0:05 left", as far as these are known. */
-static void
-format_rate(const struct progress *progress, char text[RATE_SIZE])
-{
-	char rate[CLI_SIZE_TEXT];
-	uint64_t left = progress_left(progress);
-	size_t used = 0;
-
-	text[0] = '\0';
-	if (progress->rate >= 1)
-		used = (size_t)snprintf(text, RATE_SIZE, ", %s/s",
-			cli_size_text(rate, (uint64_t)progress->rate));
-	if (left == UINT64_MAX)
-		return;
-	if (left >= 3600)
-		snprintf(text + used, RATE_SIZE - used,
-			", %" PRIu64 ":%02" PRIu64 ":%02" PRIu64 " left",
-			left / 3600, left / 60 % 60, left % 60);
-	else
-		snprintf(text + used, RATE_SIZE - used,
-			", %" PRIu64 ":%02" PRIu64 " left", left / 60,
-			left % 60);
-}
-
-void
-bar_draw(struct progress *progress)
-{
-	char line[BAR_SIZE + RATE_SIZE] = "", rate[RATE_SIZE];
-	char done[CLI_SIZE_TEXT];
-	int room = line_width();
-
-	format_rate(progress, rate);
-	int length =
-		progress->total == IMAGE_SIZE_UNKNOWN
-			? snprintf(line, BAR_SIZE, "%.*s", room,
-				  cli_size_text(done, progress->done))
-			: format_bar(line, room, progress_percent(progress));
-	/* Beside a bar that is whole. */
-	if (length + (int)strlen(rate) <= room &&
-		(length >= BAR_WIDTH || progress->total == IMAGE_SIZE_UNKNOWN))
-		length += snprintf(line + length, RATE_SIZE, "%s", rate);
-	/* Overwrite the rest of a longer line. */
-	int drawn = progress->drawn > room ? room : progress->drawn;
-	if (drawn < length)
-		drawn = length;
-	progress->drawn = drawn;
-	signals_bar(drawn);
-	fprintf(stderr, "\r%-*s", drawn, line);
-	fflush(stderr);
-}
-
-void
-progress_clear(struct progress *progress)
-{
-	int width = line_width();
-
-	if (progress->drawn == 0)
-		return;
-	if (progress->drawn < width)
-		width = progress->drawn;
-	fprintf(stderr, "\r%*s\r", width, "");
-	progress->drawn = 0;
-	signals_bar(0);
-}
-
-void
-bar_tell(struct progress *progress)
-{
-	char done[CLI_SIZE_TEXT], total[CLI_SIZE_TEXT], rate[RATE_SIZE];
-	/* A handler may be printing one while the other is written. */
-	static char lines[2][LINE_SIZE];
-	static unsigned next;
-	char *line = lines[next];
-
-	format_rate(progress, rate);
-	cli_size_text(done, progress->done);
-	if (progress->total == IMAGE_SIZE_UNKNOWN)
-		snprintf(line, LINE_SIZE, "hone: %s: %s%s\n", progress->phase,
-			done, rate);
-	else
-		snprintf(line, LINE_SIZE, "hone: %s: %s of %s (%d %%)%s\n",
-			progress->phase, done,
-			cli_size_text(total, progress->total),
-			progress_percent(progress), rate);
-	signals_report(line);
-	next ^= 1;
 }

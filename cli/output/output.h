@@ -44,13 +44,6 @@ bool output_judged(const struct output *output);
  * statx(2); 0 if unknown.
  */
 uint64_t output_attributes(int fd);
-/*
- * inherit.c: returns whether the errno of a call about an extended attribute
- * means that the file system has no such attributes, or the file does not have
- * this one.
- */
-bool attribute_is_absent(int code);
-
 /* inherit.c: copy owner, permissions and attributes of the old file. */
 int output_inherit(struct output *output);
 
@@ -83,13 +76,6 @@ int output_sync(int fd);
  * group must not get the permissions of the old group. A user without access by
  * the bits of the old owner or group must not get access by other bits.
  */
-
-/* acl: the value of the attribute system.posix_acl_access, changed in place. */
-void acl_restrict(
-	unsigned char *acl, size_t size, bool keeps_owner, bool keeps_group);
-
-/* Returns the permissions that each entry but the owner's gives, 0 to 7. */
-unsigned acl_least(const unsigned char *acl, size_t size);
 
 /* The nine permission bits of a file without an ACL. */
 mode_t mode_restrict(mode_t mode, bool keeps_owner, bool keeps_group);
