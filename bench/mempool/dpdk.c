@@ -12,7 +12,7 @@
 #include <rte_lcore.h>
 #include <rte_mempool.h>
 #include "dpdk_loops.h"
-#include "native.h"
+#include "pools.h"
 
 /* Without huge pages, devices and files, DPDK needs no privileges. */
 const char *

@@ -9,7 +9,7 @@
 #undef RTE_USE_LIBBSD
 #include <rte_mempool.h>
 #include "dpdk_loops.h"
-#include "native.h"
+#include "pools.h"
 
 struct array {
 	unsigned n;

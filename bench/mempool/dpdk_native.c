@@ -7,7 +7,7 @@
 #include <rte_lcore.h>
 #include <rte_mempool.h>
 #include "dpdk_loops.h"
-#include "native.h"
+#include "pools.h"
 
 /*
  * Since DPDK 23.07, a get of a constant n that the cache can satisfy is a loop

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hone's pool: cache, cursor and magazines, in the loops of the rivals. */
-#include "hone.h"
+#include "pools.h"
 #include "hone_loops.h"
-#include "native.h"
 
 /*
  * Whole magazines, as many as hold `keep` objects. The loop keeps the addresses

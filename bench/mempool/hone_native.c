@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hone's pool, in a caller that is compiled for this machine. */
 #include "hone_loops.h"
-#include "native.h"
+#include "pools.h"
 
 #define ROW(name, loops)                                                       \
 	{                                                                      \

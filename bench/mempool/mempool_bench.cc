@@ -11,8 +11,7 @@
 #include <unistd.h>
 #include <benchmark/benchmark.h>
 #include "mempool_bench.h"
-#include "hone.h"
-#include "native.h"
+#include "pools.h"
 #include "support.h"
 #include "workers.h"
 

@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
-#include "input.h"
+#include "stream_bench.h"
 #include "support.h"
 
 namespace

@@ -12,7 +12,6 @@
 #include <set>
 #include <benchmark/benchmark.h>
 #include "stream_bench.h"
-#include "input.h"
 #include "support.h"
 #include "workers.h"
 

@@ -98,4 +98,10 @@ class OnCpu
 	OnCpu &operator=(const OnCpu &) = delete;
 };
 
+// input.cc: makes the files of a case. Valid until the call for another case.
+const Input &prepare(const Case &c);
+
+// Returns the output of one turn of the case that was prepared last.
+Tally expected(const Case &c);
+
 #endif
