@@ -42,7 +42,7 @@ if test "$PHP_HONE" != "no"; then
 
     dnl What the extension calls, and what that calls.
     hone_sources="api.c part.c cpu/cpu.c cpu/cpuid.c cpu/sysfs.c
-      cpu/traits.c ${hone_family:+cpu/$hone_family.c} stream/file_buffer.c
+      ${hone_family:+cpu/$hone_family.c} stream/file_buffer.c
       stream/read_file.c stream/read_into.c copy/copy.c zero/zero.c"
     if test "$hone_family" != "x86_64"; then
       hone_sources="$hone_sources cpu/no_cpuid.c"

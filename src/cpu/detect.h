@@ -2,9 +2,8 @@
 #ifndef HONE_CPU_DETECT_H
 #define HONE_CPU_DETECT_H
 /*
- * cpu.c has the public functions, and traits.c those of the traits. cpuid.c
- * parses CPUID, and has the rows of the CPUs that were measured. sysfs.c reads
- * the sizes of the caches.
+ * cpu.c has the public functions. cpuid.c parses CPUID, and has the rows of the
+ * CPUs that were measured. sysfs.c reads the sizes of the caches.
  *
  * Functions of each CPU family: x86_64.c defines all three, aarch64.c the
  * first. no_cpuid.c defines what is left.

@@ -2,6 +2,7 @@
 /* Descriptors as sources, and the wait for them. */
 #include <errno.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -119,6 +120,52 @@ hone_source_fd_close(struct hone_stream *s)
 	return errno == EINTR ? 0 : -errno;
 }
 
+/* A wait only if recv() found nothing. */
+static ptrdiff_t
+read_socket(struct hone_stream *s, void *buf, size_t n)
+{
+	const struct hone_reader *r = hone_reader(s);
+
+	for (;;) {
+		ssize_t got = recv(r->fd, buf, n, MSG_DONTWAIT);
+		int error;
+
+		if (got >= 0)
+			return got;
+		if (errno != EAGAIN && errno != EWOULDBLOCK)
+			return -errno;
+		if (r->flags & HONE_STREAM_NONBLOCK)
+			return -EAGAIN;
+		error = hone_stream_wait(s);
+		if (error)
+			return error;
+	}
+}
+
+/* Returns SOCK_STREAM or another type, or a negative errno. */
+static int
+type_of(int fd)
+{
+	int type;
+	socklen_t size = sizeof(type);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0)
+		return -errno;
+	return type;
+}
+
+/* Returns 0 if the socket is a byte stream, so that a read of 0 bytes is the
+ * end; -EPROTOTYPE if it carries messages; or another negative errno. */
+static int
+check_socket(int fd)
+{
+	int type = type_of(fd);
+
+	if (type < 0)
+		return type;
+	return type == SOCK_STREAM ? 0 : -EPROTOTYPE;
+}
+
 const struct hone_source hone_source_file = {
 	hone_source_fd_read, hone_source_fd_seek, hone_source_fd_close};
 const struct hone_source hone_source_pipe = {
@@ -126,7 +173,7 @@ const struct hone_source hone_source_pipe = {
 const struct hone_source hone_source_device = {
 	read_waiting, seek_device, hone_source_fd_close};
 const struct hone_source hone_source_socket = {
-	hone_socket_source_read, NULL, hone_source_fd_close};
+	read_socket, NULL, hone_source_fd_close};
 
 static const struct hone_source *
 source_of(const struct stat *status)
@@ -162,7 +209,7 @@ hone_stream_open_fd(struct hone_stream **stream, int fd,
 		return -EINVAL;
 	/* Of a socket with messages, an empty message would look like the end.
 	 */
-	error = S_ISSOCK(status.st_mode) ? hone_socket_check(fd) : 0;
+	error = S_ISSOCK(status.st_mode) ? check_socket(fd) : 0;
 	if (error)
 		return error;
 	error = hone_reader_create(&r, attr, source_of(&status));
@@ -176,4 +223,26 @@ hone_stream_open_fd(struct hone_stream **stream, int fd,
 	}
 	*stream = &r->view;
 	return 0;
+}
+
+int
+hone_socket_alive(int fd)
+{
+	char byte;
+	ssize_t got;
+	int type;
+
+	do
+		got = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	while (got < 0 && errno == EINTR);
+	if (got > 0)
+		return 1;
+	if (got < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK ? 1 : -errno;
+	/* recv() returns 0 for an empty datagram and for a closed connection.
+	 */
+	type = type_of(fd);
+	if (type < 0)
+		return type;
+	return type == SOCK_STREAM || type == SOCK_SEQPACKET ? 0 : 1;
 }

@@ -171,14 +171,8 @@ extern const struct hone_source hone_source_file;
 extern const struct hone_source hone_source_sizeless;
 extern const struct hone_source hone_source_pipe;
 extern const struct hone_source hone_source_device;
-/* source_fd.c, with the read of source_socket.c: recv first, and poll only
- * after -EAGAIN. */
+/* recv first, and poll only after -EAGAIN. */
 extern const struct hone_source hone_source_socket;
-ptrdiff_t hone_socket_source_read(struct hone_stream *s, void *buf, size_t n);
-/* source_socket.c. Returns 0 if the socket is a byte stream, so that a read of
- * 0 bytes is the end; -EPROTOTYPE if it carries messages; or another negative
- * errno. */
-int hone_socket_check(int fd);
 extern const struct hone_source hone_source_memory;
 extern const struct hone_source hone_source_ops;
 
