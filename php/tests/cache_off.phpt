@@ -6,15 +6,15 @@ hone
 <?php
 use Hone\Cache;
 
-var_dump(Cache::enabled(), Cache::info()['reason']);
-var_dump(Cache::store('k', 1), Cache::add('k', 1), Cache::replace('k', 1), Cache::store_multi(['k' => 1]));
-var_dump(Cache::fetch('k', 'default'), Cache::fetch_multi(['k']), Cache::fetch_field('k', 'f', 'default'), Cache::exists('k'));
-var_dump(Cache::delete('k'), Cache::delete_multi(['k']), Cache::delete_prefix(''), Cache::invalidate_tag('t'), Cache::clear());
-var_dump(Cache::inc('k'), Cache::dec('k'), Cache::cas('k', 1, 2), Cache::remember('k', 1, fn() => 'computed'));
-var_dump(iterator_to_array(Cache::entries()), Cache::metrics(), Cache::memory_map());
-var_dump(apcu_enabled(), apcu_store('k', 1), apcu_store(['k' => 1]), apcu_fetch('k'), apcu_fetch(['k'], $success), $success,
-    apcu_exists('k'), apcu_delete('k'), apcu_inc('k', 1, $success), $success, apcu_clear_cache(), apcu_key_info('k'), apcu_entry('k', fn() => 1));
-var_dump(@apcu_cache_info(), @apcu_sma_info());
+echo json_encode([Cache::enabled(), Cache::info()['reason']]), "\n";
+echo json_encode([Cache::store('k', 1), Cache::add('k', 1), Cache::replace('k', 1), Cache::store_multi(['k' => 1])]), "\n";
+echo json_encode([Cache::fetch('k', 'default'), Cache::fetch_multi(['k']), Cache::fetch_field('k', 'f', 'default'), Cache::exists('k')]), "\n";
+echo json_encode([Cache::delete('k'), Cache::delete_multi(['k']), Cache::delete_prefix(''), Cache::invalidate_tag('t'), Cache::clear()]), "\n";
+echo json_encode([Cache::inc('k'), Cache::dec('k'), Cache::cas('k', 1, 2), Cache::remember('k', 1, fn() => 'computed')]), "\n";
+echo json_encode([iterator_to_array(Cache::entries()), Cache::metrics(), Cache::memory_map()]), "\n";
+echo json_encode([apcu_enabled(), apcu_store('k', 1), apcu_store(['k' => 1]), apcu_fetch('k'), apcu_fetch(['k'], $success), $success,
+    apcu_exists('k'), apcu_delete('k'), apcu_inc('k', 1, $success), $success, apcu_clear_cache(), apcu_key_info('k'), apcu_entry('k', fn() => 1)]), "\n";
+echo json_encode([@apcu_cache_info(), @apcu_sma_info()]), "\n";
 try {
     new APCUIterator();
 } catch (Error $error) {
@@ -31,49 +31,14 @@ foreach (['-d hone.cache_cli=1 -d hone.cache_size=0', '-d hone.cache_cli=1 -d ho
 }
 ?>
 --EXPECTF--
-bool(false)
-string(21) "hone.cache_cli is off"
-bool(false)
-bool(false)
-bool(false)
-bool(false)
-string(7) "default"
-array(0) {
-}
-string(7) "default"
-bool(false)
-bool(false)
-int(0)
-int(0)
-bool(false)
-bool(false)
-bool(false)
-bool(false)
-bool(false)
-string(8) "computed"
-array(0) {
-}
-string(0) ""
-string(0) ""
-bool(false)
-bool(false)
-array(1) {
-  ["k"]=>
-  int(-1)
-}
-bool(false)
-array(0) {
-}
-bool(true)
-bool(false)
-bool(false)
-bool(false)
-bool(false)
-bool(true)
-NULL
-NULL
-bool(false)
-bool(false)
+[false,"hone.cache_cli is off"]
+[false,false,false,false]
+["default",[],"default",false]
+[false,0,0,false,false]
+[false,false,false,"computed"]
+[[],"",""]
+[false,false,{"k":-1},false,[],true,false,false,false,false,true,null,null]
+[false,false]
 APC must be enabled to use APCUIterator
 -d hone.cache_cli=1 -d hone.cache_size=0
 [false,"hone.cache_size is 0",0,[],false,"1","0"]

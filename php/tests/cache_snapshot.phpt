@@ -21,7 +21,7 @@ for ($i = 0; $i < 64; $i++) {
     Cache::fetch('always');
 }
 $hits = iterator_to_array(Cache::entries('always'))['always']['hits'];
-var_dump(Cache::save($file), $hits > 0, decoct(fileperms($file)));
+echo json_encode([Cache::save($file), $hits > 0, decoct(fileperms($file))]), "\n";
 
 echo "-- all of it returns\n";
 Cache::clear();
@@ -31,18 +31,18 @@ foreach ($values as $key => $value) {
         echo "another value: ", var_export($key), "\n";
     }
 }
-var_dump(iterator_to_array(Cache::entries('always'))['always']['hits'] >= $hits, Cache::inc('always'));
+echo json_encode([iterator_to_array(Cache::entries('always'))['always']['hits'] >= $hits, Cache::inc('always')]), "\n";
 $entry = iterator_to_array(Cache::entries('int'))['int'];
-var_dump($entry['tags'], $entry['expires'] >= $begin + 98, $entry['expires'] - time() <= 100);
+echo json_encode([$entry['tags'], $entry['expires'] >= $begin + 98, $entry['expires'] - time() <= 100]), "\n";
 Cache::invalidate_tag('tag of int');
-var_dump(Cache::exists('int'), Cache::exists('float'));
+echo json_encode([Cache::exists('int'), Cache::exists('float')]), "\n";
 Cache::invalidate_tag('all');
-var_dump(Cache::exists('float'), Cache::fetch('always'));
+echo json_encode([Cache::exists('float'), Cache::fetch('always')]), "\n";
 
 echo "-- what exists stays\n";
 Cache::clear();
 Cache::store('int', 'newer');
-var_dump(Cache::load($file), Cache::fetch('int'), Cache::fetch('float'));
+echo json_encode([Cache::load($file), Cache::fetch('int'), Cache::fetch('float')]), "\n";
 
 echo "-- time passes, and clocks are set back\n";
 $bytes = file_get_contents($file);
@@ -103,13 +103,13 @@ foreach (["$file.planted", "$file.fifo", '/dev/null', dirname($file), dirname($f
     restore_error_handler();
     echo str_replace([dirname($file), str_repeat('n', 250)], ['DIR', 'n...'], $error ?? 'no error'), "\n";
 }
-var_dump(is_link("$file.planted"), file_exists('/nonexistent'));
+echo json_encode([is_link("$file.planted"), file_exists('/nonexistent')]), "\n";
 @Cache::save();
 echo error_get_last()['message'], "\n";
 chdir(dirname($file));
-var_dump(Cache::store('k', 1), Cache::save('relative'), Cache::clear(), Cache::load('./relative'));
+echo json_encode([Cache::store('k', 1), Cache::save('relative'), Cache::clear(), Cache::load('./relative')]), "\n";
 ini_set('open_basedir', dirname($file));
-var_dump(@Cache::save('/tmp/hone-outside'), @Cache::load('/dev/zero'), Cache::save($file), Cache::load($file));
+echo json_encode([@Cache::save('/tmp/hone-outside'), @Cache::load('/dev/zero'), Cache::save($file), Cache::load($file)]), "\n";
 foreach (["a\0b", ''] as $path) {
     try {
         Cache::load($path);
@@ -125,24 +125,15 @@ require __DIR__ . '/cache_snapshot.inc';
 clean();
 ?>
 --EXPECTF--
-bool(true)
-bool(true)
-string(6) "100600"
+[true,true,"100600"]
 -- all of it returns
 int(13)
-bool(true)
-int(2)
-int(2)
-bool(true)
-bool(true)
-bool(false)
-bool(true)
-bool(false)
-int(2)
+[true,2]
+[2,true,true]
+[false,true]
+[false,2]
 -- what exists stays
-int(12)
-string(5) "newer"
-float(2.5)
+[12,"newer",2.5]
 -- time passes, and clocks are set back
 50: 13, good
 90: 13, good
@@ -184,17 +175,10 @@ bool(false)
 Hone\Cache::save(): /proc/self/x: No such file or directory
 bool(false)
 Hone\Cache::save(): DIR/n...: File name too long
-bool(true)
-bool(false)
+[true,false]
 Hone\Cache::save(): hone.cache_snapshot: it is not set
-bool(true)
-bool(true)
-bool(true)
-int(1)
-bool(false)
-int(0)
-bool(true)
-int(0)
+[true,true,true,1]
+[false,0,true,0]
 Hone\Cache::load(): Argument #1 ($path) must not contain any null bytes
 Hone\Cache::load(): Argument #1 ($path) cannot be empty
 Array

@@ -97,10 +97,10 @@ foreach ([0, 1] as $on) {
 $differ = 0;
 foreach ($all[0] as $step => $off) {
     if ($off !== $all[1][$step] && ++$differ < 6) {
-        var_dump($step, $off, $all[1][$step]);
+        echo json_encode([$step, $off, $all[1][$step]]), "\n";
     }
 }
-var_dump(count($all[0]) > 300, $differ);
+echo json_encode([count($all[0]) > 300, $differ]), "\n";
 ?>
 --CLEAN--
 <?php
@@ -110,5 +110,4 @@ foreach ([0, 1] as $on) {
 }
 ?>
 --EXPECT--
-bool(true)
-int(0)
+[true,0]
