@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: a key that the request has fetched before
+Hone\Cache: a key that the request has fetched before, and a request that grows old with it
 --EXTENSIONS--
 hone
 --INI--
@@ -65,6 +65,21 @@ foreach (['auto', 'copy', 'block', 'shared'] as $mode) {
     ini_set('hone.cache_read', $mode);
     echo json_encode([Cache::fetch('list'), Cache::fetch('list')]), "\n";
 }
+
+// With hone.cache_read=auto, a request that fetches only keys that it knows grows old, too.
+Cache::clear();
+ini_set('hone.cache_read', 'auto');
+Cache::store('key', [1]);
+Cache::store('array', ['a' => 2]);
+Cache::fetch('key');
+$before = Cache::info()['block_bytes_used'];
+ini_set('hone.cache_shared_seconds', 1);
+usleep(3_100_000);
+for ($i = 0; $i < 300; $i++) {
+    $value = Cache::fetch('key');
+}
+echo json_encode([$value === [1], Cache::info()['block_bytes_used'] - $before]), "\n";
+echo json_encode([Cache::fetch('array'), Cache::info()['block_bytes_used'] > $before]), "\n";
 ?>
 --EXPECT--
 bool(true)
@@ -81,3 +96,5 @@ old text
 [[1,[2,3]],[1,[2,3]]]
 [[1,[2,3]],[1,[2,3]]]
 [[1,[2,3]],[1,[2,3]]]
+[true,0]
+[{"a":2},true]

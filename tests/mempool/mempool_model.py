@@ -8,8 +8,86 @@ import errno
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
 
-import mempool_calls as lib
-from library import VOID, numbers
+from library import SIZE, VOID, declare, numbers
+
+INT, UNSIGNED = ctypes.c_int, ctypes.c_uint
+POINTERS = ctypes.POINTER(VOID)
+CONSTRUCTOR = ctypes.CFUNCTYPE(None, VOID, SIZE, VOID)
+ON_FAULT = ctypes.CFUNCTYPE(None, INT, VOID, VOID)
+CACHE_MAX = 504
+NO_COLOUR, DEBUG, EXACT = 4, 8, 32
+(OUT, DOUBLED, FOREIGN, DOUBLE_PUT, WRITE_AFTER_PUT, OVERRUN, NO_MAGAZINE) = range(1, 8)
+
+
+class Attr(ctypes.Structure):
+    """struct hone_mempool_attr"""
+    _fields_ = [("object_size", SIZE), ("alignment", SIZE), ("capacity", SIZE),
+                ("cache_size", SIZE), ("max_caches", UNSIGNED),
+                ("flags", UNSIGNED), ("numa_node", INT), ("memory", VOID),
+                ("memory_size", SIZE), ("constructor", CONSTRUCTOR),
+                ("constructor_arg", VOID), ("on_fault", ON_FAULT),
+                ("on_fault_arg", VOID), ("name", ctypes.c_char_p),
+                ("reserved", VOID * 4)]
+
+
+class Cursor(ctypes.Structure):
+    """struct hone_mempool_cursor"""
+    _fields_ = [("cache", VOID), ("private", SIZE * 3)]
+
+
+class Magazine(ctypes.Structure):
+    """struct hone_mempool_magazine"""
+    _fields_ = [("count", SIZE),
+                ("hidden", VOID * (64 // ctypes.sizeof(SIZE) - 1)),
+                ("objects", VOID * CACHE_MAX)]
+
+
+class Stats(ctypes.Structure):
+    """struct hone_mempool_stats"""
+    _fields_ = [("capacity", SIZE), ("cache_size", SIZE), ("stride", SIZE),
+                ("shared", SIZE), ("loaded", SIZE), ("reserved", SIZE),
+                ("caches", UNSIGNED), ("max_caches", UNSIGNED),
+                ("refills", SIZE), ("flushes", SIZE), ("steals", SIZE),
+                ("failures", SIZE), ("later", SIZE * 4)]
+
+
+class Findings(ctypes.Structure):
+    """struct hone_mempool_findings"""
+    _fields_ = [*((name, SIZE) for name in
+                  ("in_pool", "out", "doubled", "foreign", "damaged")),
+                ("reserved", SIZE * 3)]
+
+
+attr_init = declare("hone_mempool_attr_init", None, ctypes.POINTER(Attr))
+memory_size = declare("hone_mempool_memory_size", SIZE, ctypes.POINTER(Attr))
+create = declare("hone_mempool_create", INT, POINTERS, ctypes.POINTER(Attr))
+destroy = declare("hone_mempool_destroy", INT, VOID)
+cache_open = declare("hone_mempool_cache_open", INT, VOID, POINTERS)
+cache_close = declare("hone_mempool_cache_close", None, VOID)
+thread_cache = declare("hone_mempool_thread_cache", VOID, VOID)
+get = declare("hone_mempool_get", VOID, VOID)
+put = declare("hone_mempool_put", None, VOID, VOID)
+get_bulk = declare("hone_mempool_get_bulk", INT, VOID, POINTERS, SIZE)
+get_burst = declare("hone_mempool_get_burst", SIZE, VOID, POINTERS, SIZE)
+put_bulk = declare("hone_mempool_put_bulk", None, VOID, POINTERS, SIZE)
+cursor_begin = declare("hone_mempool_cursor_begin", None, ctypes.POINTER(Cursor), VOID)
+cursor_get = declare("hone_mempool_cursor_get", VOID, ctypes.POINTER(Cursor))
+cursor_put = declare("hone_mempool_cursor_put", None, ctypes.POINTER(Cursor), VOID)
+cursor_get_bulk = declare("hone_mempool_cursor_get_bulk", INT,
+                          ctypes.POINTER(Cursor), POINTERS, SIZE)
+cursor_put_bulk = declare("hone_mempool_cursor_put_bulk", None,
+                          ctypes.POINTER(Cursor), POINTERS, SIZE)
+cursor_end = declare("hone_mempool_cursor_end", None, ctypes.POINTER(Cursor))
+get_magazine = declare("hone_mempool_get_magazine", ctypes.POINTER(Magazine), VOID)
+put_magazine = declare("hone_mempool_put_magazine", None, VOID,
+                       ctypes.POINTER(Magazine))
+reserve = declare("hone_mempool_reserve", INT, VOID, SIZE)
+after_fork = declare("hone_mempool_after_fork", SIZE, VOID)
+available = declare("hone_mempool_available", SIZE, VOID)
+get_stats = declare("hone_mempool_get_stats", None, VOID, ctypes.POINTER(Stats))
+iterate = declare("hone_mempool_iterate", None, VOID, CONSTRUCTOR, VOID)
+audit = declare("hone_mempool_audit", None, VOID, ctypes.POINTER(Findings),
+                ON_FAULT, VOID)
 
 SHAPES = st.fixed_dictionaries({
     "object_size": st.sampled_from([1, 7, 8, 24, 64, 100, 2048]),
@@ -17,8 +95,7 @@ SHAPES = st.fixed_dictionaries({
     "capacity": st.one_of(st.integers(1, 12), st.integers(1, 200)),
     "cache_size": st.one_of(st.integers(1, 6), st.integers(0, 40)),
     "max_caches": st.integers(1, 4),
-    "flags": st.sampled_from([0, lib.NO_COLOUR, lib.DEBUG, lib.EXACT,
-                              lib.EXACT | lib.DEBUG]),
+    "flags": st.sampled_from([0, NO_COLOUR, DEBUG, EXACT, EXACT | DEBUG]),
 })
 ALIGN = 256  # the largest of them
 
@@ -46,17 +123,17 @@ class PoolAndModel(RuleBasedStateMachine):
 
     @initialize(shape=SHAPES, external=st.booleans())
     def make(self, shape, external):
-        self.attr = attr = lib.Attr()
-        lib.attr_init(attr)
+        self.attr = attr = Attr()
+        attr_init(attr)
         for name, value in shape.items():
             setattr(attr, name, value)
         self.made, self.faults = {}, []
-        self.callbacks = (lib.CONSTRUCTOR(self.construct), lib.ON_FAULT(self.on_fault))
+        self.callbacks = (CONSTRUCTOR(self.construct), ON_FAULT(self.on_fault))
         attr.constructor, attr.on_fault = self.callbacks
         if external:
             self.give_memory()
         pool = VOID()
-        assert lib.create(pool, attr) == 0
+        assert create(pool, attr) == 0
         self.pool = pool.value
         self.look_at_objects()
         self.out, self.caches, self.magazines = [], [], []
@@ -71,18 +148,18 @@ class PoolAndModel(RuleBasedStateMachine):
         self.faults.append((fault, obj))
 
     def give_memory(self):
-        attr, size = self.attr, lib.memory_size(self.attr)
+        attr, size = self.attr, memory_size(self.attr)
         self.memory = ctypes.create_string_buffer(size + ALIGN)
         start = ctypes.addressof(self.memory)
         attr.memory = (start + ALIGN - 1) // ALIGN * ALIGN
         attr.memory_size = size - 1
-        assert lib.create(VOID(), attr) == -errno.ENOBUFS
+        assert create(VOID(), attr) == -errno.ENOBUFS
         assert not self.made
         attr.memory_size = size
 
     def look_at_objects(self):
         seen, attr = [], self.attr
-        lib.iterate(self.pool, lib.CONSTRUCTOR(
+        iterate(self.pool, CONSTRUCTOR(
             lambda obj, index, _: seen.append((obj, index))), None)
         assert dict(seen) == self.made and len(seen) == attr.capacity
         self.objects = [obj for obj, _ in seen]
@@ -102,8 +179,8 @@ class PoolAndModel(RuleBasedStateMachine):
         return ctypes.string_at(obj, self.attr.object_size)
 
     def stats(self):
-        stats = lib.Stats()
-        lib.get_stats(self.pool, stats)
+        stats = Stats()
+        get_stats(self.pool, stats)
         return stats
 
     # What the model predicts.
@@ -120,7 +197,7 @@ class PoolAndModel(RuleBasedStateMachine):
 
     def kept_by_others(self):
         """The most objects that a cache cannot get from the others."""
-        if self.attr.flags & lib.EXACT:
+        if self.attr.flags & EXACT:
             return 0
         return (len(self.caches) - 1) * self.stats().cache_size
 
@@ -136,7 +213,7 @@ class PoolAndModel(RuleBasedStateMachine):
     def full(self):
         """The objects of a full magazine."""
         size = self.stats().cache_size
-        exact = self.attr.flags & lib.EXACT
+        exact = self.attr.flags & EXACT
         return size - min(size // 4, 64) if exact else size
 
     def may_hold(self, magazines, caches, back=()):
@@ -206,7 +283,7 @@ class PoolAndModel(RuleBasedStateMachine):
         assert stats.loaded <= len(self.caches) * stats.cache_size
         assert stats.reserved == self.reserved()
         assert (stats.shared + stats.loaded + stats.reserved
-                == lib.available(self.pool) == self.present())
+                == available(self.pool) == self.present())
         assert stats.failures == self.before.failures
         for name in ("refills", "flushes", "steals"):
             assert getattr(stats, name) >= getattr(self.before, name)
@@ -216,12 +293,11 @@ class PoolAndModel(RuleBasedStateMachine):
     def audit_agrees(self):
         if not hasattr(self, "before"):
             return
-        findings, absent = lib.Findings(), []
-        lib.audit(self.pool, findings, lib.ON_FAULT(
+        findings, absent = Findings(), []
+        audit(self.pool, findings, ON_FAULT(
             lambda fault, obj, _: absent.append((obj, fault))), None)
         assert (findings.in_pool, findings.out) == (
             self.present(), self.attr.capacity - self.present())
         assert (findings.doubled, findings.foreign, findings.damaged) == (0, 0, 0)
-        assert sorted(absent) == sorted(
-            (obj, lib.OUT) for obj in self.out + self.held())
+        assert sorted(absent) == sorted((obj, OUT) for obj in self.out + self.held())
         assert not self.faults

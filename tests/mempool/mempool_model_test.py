@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-import mempool_calls as lib
+import mempool_model as lib
 from library import VOID, numbers, words
 from mempool_model import Cache, Held, PoolAndModel
 
