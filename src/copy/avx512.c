@@ -31,6 +31,12 @@ copy_upto64(unsigned char *d, const unsigned char *s, size_t n)
 	memcpy(d, &first, sizeof(first));
 }
 
+TARGET __attribute__((aligned(64))) void
+hone_copy_short_avx512(void *dst, const void *src, size_t n)
+{
+	copy_upto64(dst, src, n);
+}
+
 TARGET static inline void
 clear_upto64(unsigned char *d, size_t n)
 {

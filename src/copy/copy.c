@@ -12,8 +12,9 @@ const struct hone_copy_variant hone_copy_variants[] = {
 #define HONE_VARIANT(name, family, features)                                   \
 	HONE_IF_FAMILY(family,                                                 \
 		{{#name, features}, hone_copy_keep_##name,                     \
-			hone_copy_stream_##name, hone_copy_protect_##name,     \
-			hone_copy_clear_##name, hone_copy_clear_stream_##name, \
+			hone_copy_short_##name, hone_copy_stream_##name,       \
+			hone_copy_protect_##name, hone_copy_clear_##name,      \
+			hone_copy_clear_stream_##name,                         \
 			hone_copy_fence_##name}, )
 #include "variants.def"
 #undef HONE_VARIANT
@@ -46,6 +47,8 @@ static _Atomic size_t threshold;
 static hone_copy_fn choose_keep;
 
 /* Read by inline code of C99 and C++ callers, hence no _Atomic. */
+void (*hone_detail_copy_short)(
+	void *dst, const void *src, size_t n) = choose_keep;
 void (*hone_detail_copy_keep)(
 	void *dst, const void *src, size_t n) = choose_keep;
 
@@ -81,10 +84,12 @@ sizes_of_libc(void)
  * checked first.
  */
 #ifdef NDEBUG
+#define SHORT_ENTRY(v) ((v)->up_to_64)
 #define KEEP_ENTRY(v) ((v)->keep)
 #define LIBC_SIZES() sizes_of_libc()
 #define SIZES_NOW() __atomic_load_n(&hone_detail_copy_libc, __ATOMIC_RELAXED)
 #else
+#define SHORT_ENTRY(v) KEEP_ENTRY(v)
 #define KEEP_ENTRY(v) ((void)(v), checked_keep)
 #define LIBC_SIZES() ((size_t)0)
 #define SIZES_NOW() sizes_of_libc()
@@ -140,6 +145,8 @@ copy_install(const struct hone_variant *variant)
 	if (!v)
 		__atomic_store_n(&hone_detail_copy_libc, 0, __ATOMIC_SEQ_CST);
 	atomic_store(&chosen, v);
+	__atomic_store_n(&hone_detail_copy_short,
+		v ? SHORT_ENTRY(v) : choose_keep, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&hone_detail_copy_keep,
 		v ? KEEP_ENTRY(v) : choose_keep, __ATOMIC_SEQ_CST);
 	if (!v)

@@ -26,6 +26,7 @@ typedef void hone_clear_fn(void *dst, size_t n);
 struct hone_copy_variant {
 	struct hone_variant row;
 	hone_copy_fn *keep;
+	hone_copy_fn *up_to_64; /* as keep, for up to 64 bytes */
 	hone_copy_fn *stream;
 	hone_copy_fn *protect;
 	hone_clear_fn *clear;
@@ -34,8 +35,16 @@ struct hone_copy_variant {
 	void (*fence)(void);
 };
 
+/* The others compare n in any case: only avx512 has a function for this. */
+#define hone_copy_short_generic hone_copy_keep_generic
+#define hone_copy_short_sse2 hone_copy_keep_sse2
+#define hone_copy_short_avx2 hone_copy_keep_avx2
+#define hone_copy_short_neon hone_copy_keep_neon
+#define hone_copy_short_sve hone_copy_keep_sve
+
 #define HONE_COPY_DECLARE(name)                                                \
 	hone_copy_fn hone_copy_keep_##name;                                    \
+	hone_copy_fn hone_copy_short_##name;                                   \
 	hone_copy_fn hone_copy_stream_##name;                                  \
 	hone_copy_fn hone_copy_protect_##name;                                 \
 	hone_clear_fn hone_copy_clear_##name;                                  \

@@ -57,11 +57,14 @@ never_called(void *dst, const void *src, size_t n)
 TEST(constant_numbers_up_to_256_need_no_call)
 {
 	void (*chosen)(void *, const void *, size_t) = hone_detail_copy_keep;
+	void (*short_one)(void *, const void *, size_t) =
+		hone_detail_copy_short;
 
-	hone_detail_copy_keep = never_called;
+	hone_detail_copy_keep = hone_detail_copy_short = never_called;
 	check(32);
 	check(256);
 	hone_detail_copy_keep = chosen;
+	hone_detail_copy_short = short_one;
 }
 #endif
 

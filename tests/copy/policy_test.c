@@ -100,6 +100,7 @@ TEST(a_limit_holds_after_functions_were_used)
 		copy_3_bytes();
 #ifdef NDEBUG /* a debug build checks for overlap here */
 		assert_ptr_equal(hone_detail_copy_keep, v->keep);
+		assert_ptr_equal(hone_detail_copy_short, v->up_to_64);
 #endif
 		assert_string_equal(hone_cpu_variant("copy"), v->row.name);
 		hone_cpu_limit(HONE_CPU_ALL);
@@ -109,23 +110,34 @@ TEST(a_limit_holds_after_functions_were_used)
 TEST(a_trait_that_is_set_has_the_library_choose_again)
 {
 	void (*installed)(void *, const void *, size_t);
+	void (*installed_short)(void *, const void *, size_t);
 
 	copy_3_bytes();
 	installed = hone_detail_copy_keep;
+	installed_short = hone_detail_copy_short;
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_MIN,
 		hone_cpu_trait(HONE_CPU_TRAIT_STREAM_MIN));
 	assert_ptr_not_equal(hone_detail_copy_keep, installed);
+	assert_ptr_not_equal(hone_detail_copy_short, installed_short);
 	copy_3_bytes();
 	assert_ptr_equal(hone_detail_copy_keep, installed);
+	assert_ptr_equal(hone_detail_copy_short, installed_short);
 }
 
 #ifdef NDEBUG /* in a debug build all copies are checked by the pointer */
-static unsigned calls;
+static unsigned calls, short_calls;
 
 static void
 count_call(void *dst, const void *src, size_t n)
 {
 	calls++;
+	memmove(dst, src, n);
+}
+
+static void
+count_short_call(void *dst, const void *src, size_t n)
+{
+	short_calls++;
 	memmove(dst, src, n);
 }
 
@@ -136,11 +148,13 @@ is_our_copy(size_t n)
 	static unsigned char a[BLOCK], b[BLOCK];
 
 	hone_detail_copy_keep = count_call;
-	calls = 0;
+	hone_detail_copy_short = count_short_call;
+	calls = short_calls = 0;
 	__asm__("" : "+r"(n)); /* compilers replace constant copies */
 	hone_memcpy(a, b, n, HONE_COPY_KEEP);
-	assert_true(calls <= 1);
-	return calls == 1;
+	assert_true(calls + short_calls <= 1);
+	assert_int_equal(short_calls, n <= HONE_DETAIL_COPY_SHORT);
+	return calls + short_calls == 1;
 }
 
 TEST(the_c_library_copies_all_but_what_the_traits_say)

@@ -72,13 +72,23 @@ margins_must_stand(const unsigned char *d, const unsigned char *s, size_t n)
 }
 
 static void
+must_be_copied(unsigned char *d, const unsigned char *s, size_t n)
+{
+	MUST(memcmp(d, s, n) == 0, d, s, n);
+	margins_must_stand(d, s, n);
+	memset(d, UNTOUCHED, n);
+}
+
+static void
 must_copy(const struct way *way, unsigned char *d, const unsigned char *s,
 	size_t n)
 {
 	copy_by(way, d, s, n);
-	MUST(memcmp(d, s, n) == 0, d, s, n);
-	margins_must_stand(d, s, n);
-	memset(d, UNTOUCHED, n);
+	must_be_copied(d, s, n);
+	if (way->fn == variant->keep && n <= HONE_DETAIL_COPY_SHORT) {
+		variant->up_to_64(d, s, n);
+		must_be_copied(d, s, n);
+	}
 }
 
 static void
