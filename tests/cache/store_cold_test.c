@@ -364,6 +364,29 @@ PAIR_TEST(what_is_not_packed_is_evicted)
 	assert_true(figures().evictions > 3000);
 }
 
+PAIR_TEST(the_bytes_of_a_cold_entry_besides_its_data_are_known_before)
+{
+	const struct php_hone_key tags[] = {{"a", 1, 1}, {"b", 1, 2}};
+	for (unsigned len = 1; len <= 17; len++) {
+		for (unsigned n = 0; n <= 2; n++) {
+			struct php_hone_key key = {
+				"a key of seventeen", len, 3};
+			struct php_hone_room room = {.data = 100,
+				.key = &key,
+				.tags = tags,
+				.n_tags = n,
+				.cold = true};
+			struct php_hone_entry *entry;
+			assert_int_equal(
+				php_hone_store_reserve(&writer, &room, &entry),
+				0);
+			assert_int_equal(
+				entry->data_at, php_hone_store_others(len, n));
+			php_hone_store_cancel(&writer, entry);
+		}
+	}
+}
+
 /* As if no cold form were shorter. */
 PAIR_TEST(after_32_in_vain_few_are_left_to_be_packed)
 {
@@ -376,6 +399,7 @@ PAIR_TEST(after_32_in_vain_few_are_left_to_be_packed)
 			0);
 		for (; php_hone_store_to_pack(&writer) != NULL; left++)
 			php_hone_fetch_end(&writer);
+		assert_true(writer.in_vain <= PHP_HONE_PACKS);
 	}
 	assert_true(left >= 5 * PHP_HONE_PACKS && left < 1000);
 	/* One that is not in vain is enough. */

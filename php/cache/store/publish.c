@@ -47,12 +47,17 @@ align(size_t bytes)
 	return (bytes + PHP_HONE_UNIT - 1) & ~(PHP_HONE_UNIT - 1);
 }
 
+size_t
+php_hone_store_others(size_t key_len, unsigned n_tags)
+{
+	return php_hone_tags_at(key_len) + n_tags * sizeof(struct php_hone_tag);
+}
+
 static size_t
 data_at(const struct php_hone_room *room)
 {
-	size_t tags = php_hone_tags_at(room->key->len) +
-		      room->n_tags * sizeof(struct php_hone_tag);
-	return room->cold ? tags : align(tags);
+	size_t others = php_hone_store_others(room->key->len, room->n_tags);
+	return room->cold ? others : align(others);
 }
 
 /* Returns the units of the block, or 0 if an arena has fewer. Inlined, so that
@@ -388,7 +393,7 @@ php_hone_store_reserve_twin(struct php_hone_member *member,
 	uint32_t units = units_of(store, &room), offset = 0;
 	unsigned i = php_hone_place(store, of->hash).shard;
 	if (cold)
-		member->in_vain = 0;
+		member->in_vain = member->pack_pause = 0;
 	php_hone_settle(member);
 	if (units == 0 || member->reserved != NULL ||
 		!php_hone_trylock(member, i))

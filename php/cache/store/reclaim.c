@@ -531,8 +531,8 @@ may_pack(struct php_hone_member *member, const struct php_hone_shard *shard)
 	 * than a store. */
 	if (member->in_vain < PHP_HONE_PACKS)
 		return true;
-	if (++member->in_vain == PHP_HONE_PACKS + PACK_PAUSE)
-		member->in_vain = 0;
+	if (++member->pack_pause == PACK_PAUSE)
+		member->in_vain = member->pack_pause = 0;
 	return false;
 }
 

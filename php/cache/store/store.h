@@ -146,9 +146,9 @@ struct php_hone_member {
 		uint64_t hash;
 		uint32_t offset;
 	} pack[PHP_HONE_PACKS];
-	/* Entries left to be packed without a twin, up to PHP_HONE_PACKS; from
-	 * then on, it counts a pause. */
-	unsigned in_vain;
+	/* Entries left to be packed without a twin, up to PHP_HONE_PACKS; then
+	 * the stores of a pause. */
+	unsigned in_vain, pack_pause;
 	uint64_t outermost; /* what the outermost fetch announced */
 	uint64_t lookups;   /* for sampled counts */
 	/* found since the pin, by their hash: php_hone_store_known() */
@@ -302,6 +302,8 @@ struct php_hone_room {
 	bool cold;    /* the data follow the key at a multiple of 8 bytes */
 };
 
+/* Bytes of a cold entry besides its data. */
+size_t php_hone_store_others(size_t key_len, unsigned n_tags);
 /* Whether memory is short for a key of this hash, so that a value with a cold
  * form should be stored in this form. */
 bool php_hone_store_presses(
