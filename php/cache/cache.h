@@ -298,6 +298,14 @@ void *php_hone_block_memory(size_t size);
 /* The copy in the memory of the last call is complete. */
 void php_hone_block_enter(
 	const struct php_hone_entry *entry, size_t size, const zval *root);
+/*
+ * The same for php_hone_cold_read_to(). Begin returns false if the request may
+ * not have a copy of `least` bytes; the room may be larger. End returns false
+ * if it may not have this one.
+ */
+bool php_hone_block_begin(struct php_hone_cold_room *room, size_t least);
+bool php_hone_block_end(const struct php_hone_entry *entry,
+	const struct php_hone_cold_room *room, const zval *root);
 /* Memory, aligned to PHP_HONE_VALUE_ALIGN, until the next call of a function
  * above; or NULL. */
 void *php_hone_block_scratch(size_t size);
@@ -320,10 +328,11 @@ bool php_hone_cold_make(struct php_hone_member *member,
 /*
  * Whether a value is to be stored in the cold form: memory is short for its
  * key, and the form saves an eighth. Writes this form to HONE_G(cache).cold.
- * `stored` is NULL for the value in the builder.
+ * `stored` is NULL for the value in the builder;
+ * `room` has the key and the number of tags.
  */
 bool php_hone_cold_store(const struct php_hone_member *member,
-	const struct php_hone_key *key, const struct php_hone_value *stored,
+	const struct php_hone_room *room, const struct php_hone_value *stored,
 	bool graph);
 /* After a store: packs what the hand has left to be packed. */
 void php_hone_cold_pack(struct php_hone_member *member);

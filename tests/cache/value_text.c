@@ -362,14 +362,149 @@ text_cold(struct php_hone_cold *cold, const struct text_made *made, bool graph)
 }
 
 bool
+text_built(struct php_hone_cold *cold, const char *text)
+{
+	static struct php_hone_builder builder;
+	zval value = value_of(text);
+	bool good =
+		php_hone_value_build(&builder, &value) == PHP_HONE_BUILT_FLAT &&
+		Z_TYPE(builder.root) == IS_ARRAY;
+
+	value_must(!good || php_hone_cold_write_built(cold, &builder, false));
+	return good;
+}
+
+/* ---- php_hone_cold_read_to() beside php_hone_cold_read() ---- */
+
+static struct php_hone_cold_room
+room_of(size_t size)
+{
+	struct php_hone_cold_room room = {malloc(size + !size), size, 0, 0};
+
+	value_must(room.at != NULL);
+	return room;
+}
+
+static void
+is_refused_in_place(struct php_hone_cold *cold, const void *bytes, size_t size,
+	const char *phrase)
+{
+	static struct php_hone_builder builder;
+	struct php_hone_cold_room room = room_of(65536);
+	const char *other;
+
+	value_must(!php_hone_cold_read_to(
+		cold, bytes, size, &builder, &room, &other));
+	value_must(strcmp(other, phrase) == 0 ||
+		   strcmp(other, PHP_HONE_NO_MEMORY) == 0);
+	free(room.at);
+}
+
+static void
+is_equal_string_in_place(const struct text_made *made, const zend_string *of,
+	const zend_string *string, bool key)
+{
+	const zend_string *other =
+		(const void *)(made->bytes + (uintptr_t)of - TEXT_BASE);
+
+	value_must(ZSTR_LEN(string) == ZSTR_LEN(other) &&
+		   memcmp(ZSTR_VAL(string), ZSTR_VAL(other),
+			   ZSTR_LEN(other) + 1) == 0);
+	value_must(ZSTR_IS_INTERNED(string) && GC_REFCOUNT(string) == 2);
+	value_must(ZSTR_H(string) == ZSTR_H(other) ||
+		   (!key && ZSTR_H(string) == 0));
+}
+
+static void
+is_equal_in_place(const struct text_made *made, const zval *of,
+	const zval *value, const char *at)
+{
+	value_must(Z_TYPE_INFO_P(of) == Z_TYPE_INFO_P(value));
+	if (Z_TYPE_P(of) == IS_STRING)
+		is_equal_string_in_place(
+			made, Z_PTR_P(of), Z_PTR_P(value), false);
+	else if (Z_TYPE_P(of) == IS_ARRAY)
+		value_must((uintptr_t)Z_PTR_P(of) - TEXT_BASE ==
+			   (uintptr_t)Z_PTR_P(value) - (uintptr_t)at);
+	else if (Z_TYPE_P(of) == IS_LONG || Z_TYPE_P(of) == IS_DOUBLE)
+		value_must(Z_LVAL_P(of) == Z_LVAL_P(value));
+}
+
+/* The record, and what its index leads to. Returns its bytes. */
+static size_t
+is_equal_record(const struct text_made *made, const zend_array *of,
+	const zend_array *record, const char *at)
+{
+	const void *x = php_hone_record_elements(of, of->nTableMask);
+	const void *y = php_hone_record_elements(record, record->nTableMask);
+	bool packed = HT_IS_PACKED(of);
+
+	value_must(of->nTableMask == record->nTableMask &&
+		   HT_FLAGS(of) == HT_FLAGS(record) &&
+		   of->nNumUsed == record->nNumUsed &&
+		   of->nNumOfElements == record->nNumOfElements &&
+		   of->nNextFreeElement == record->nNextFreeElement &&
+		   (const void *)record->arData == y &&
+		   record->pDestructor == NULL);
+	value_must(
+		memcmp(of + 1, record + 1, HT_HASH_SIZE(of->nTableMask)) == 0);
+	for (uint32_t i = 0; i < of->nNumUsed; i++) {
+		const Bucket *a = (const Bucket *)x + i;
+		const Bucket *b = (const Bucket *)y + i;
+		if (packed) {
+			is_equal_in_place(made, (const zval *)x + i,
+				(const zval *)y + i, at);
+			continue;
+		}
+		value_must(a->h == b->h &&
+			   (a->key == NULL) == (b->key == NULL) &&
+			   Z_NEXT(a->val) == Z_NEXT(b->val));
+		if (a->key != NULL)
+			is_equal_string_in_place(made, a->key, b->key, true);
+		is_equal_in_place(made, &a->val, &b->val, at);
+	}
+	return php_hone_record_bytes(of);
+}
+
+/* In exactly the bytes of the value; 8 bytes less are too few. */
+static void
+is_made_in_place(struct php_hone_cold *cold, const void *bytes, size_t size,
+	const struct text_made *made)
+{
+	static struct php_hone_builder builder;
+	struct php_hone_cold_room room = room_of(made->size);
+	const char *phrase, *at = room.at;
+
+	value_must(php_hone_cold_read_to(
+		cold, bytes, size, &builder, &room, &phrase));
+	value_must(room.arrays + room.strings == made->size &&
+		   Z_TYPE(builder.root) == IS_ARRAY &&
+		   Z_PTR(builder.root) == room.at);
+	for (size_t i = 0; i < room.arrays;)
+		i += is_equal_record(made, (const void *)(made->bytes + i),
+			(const void *)(at + i), at);
+	free(room.at);
+	room = room_of(made->size - 8);
+	value_must(!php_hone_cold_read_to(
+		cold, bytes, size, &builder, &room, &phrase));
+	value_must(strcmp(phrase, PHP_HONE_NO_MEMORY) == 0);
+	free(room.at);
+}
+
+bool
 text_warm(struct php_hone_cold *cold, const void *bytes, size_t size,
 	bool graph, struct text_made *made, const char **phrase)
 {
 	static struct php_hone_builder builder;
 
-	if (!php_hone_cold_read(cold, bytes, size, graph, &builder, phrase))
+	if (!php_hone_cold_read(cold, bytes, size, graph, &builder, phrase)) {
+		if (!graph)
+			is_refused_in_place(cold, bytes, size, *phrase);
 		return false;
+	}
 	*made = placed(&builder);
+	if (!graph && Z_TYPE(made->root) == IS_ARRAY)
+		is_made_in_place(cold, bytes, size, made);
 	return true;
 }
 

@@ -31,6 +31,9 @@ struct text_made text_names(unsigned n);
 /* Write the cold form of a value, with objects if `graph`, to cold->bytes. */
 void text_cold(
 	struct php_hone_cold *cold, const struct text_made *made, bool graph);
+/* The same of a text, from the builder. Returns false if it is not an array
+ * without objects. */
+bool text_built(struct php_hone_cold *cold, const char *text);
 /* Make a value of a cold form. If it is refused, returns false with a phrase.
  */
 bool text_warm(struct php_hone_cold *cold, const void *bytes, size_t size,

@@ -104,6 +104,30 @@ is_the_same_again(const char *text, bool graph)
 	free(again.bytes);
 }
 
+/* Whether the value is placed before it is written makes no difference. */
+static void
+is_written_from_the_builder(const char *text, bool graph)
+{
+	struct text_made made = text_store(text);
+	unsigned char bytes[4096];
+	size_t size;
+
+	text_cold(&cold, &made, graph);
+	size = cold.bytes.used;
+	assert_true(size <= sizeof bytes);
+	memcpy(bytes, cold.bytes.bytes, size);
+	if (!graph && text_built(&cold, text)) {
+		assert_int_equal(cold.bytes.used, size);
+		assert_memory_equal(cold.bytes.bytes, bytes, size);
+	}
+	free(made.bytes);
+}
+
+TEST(a_value_has_one_cold_form_before_and_after_it_is_placed)
+{
+	each_text(is_written_from_the_builder);
+}
+
 TEST(a_value_of_its_cold_form_is_the_same)
 {
 	each_text(is_the_same_again);

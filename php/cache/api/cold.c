@@ -20,6 +20,32 @@ tell(struct php_hone_member *member, const struct php_hone_entry *entry,
 	cache->fetching = fetching;
 }
 
+/* The most bytes of a value for each byte of its cold form, in most cases. */
+#define WARM_OF_COLD 24
+
+/* Makes the value where the request keeps it. Returns false if the builder has
+ * to make it. */
+static bool
+read_direct(const struct php_hone_entry *entry, struct php_hone_value *made)
+{
+	struct php_hone_cache *cache = &HONE_G(cache);
+	struct php_hone_cold_room room;
+	const char *phrase;
+
+	if ((entry->flags & PHP_HONE_OBJECTS) ||
+		!php_hone_block_begin(
+			&room, (size_t)entry->data_size * WARM_OF_COLD) ||
+		!php_hone_cold_is_whole(entry) ||
+		!php_hone_cold_read_to(&cache->cold,
+			(const char *)entry + entry->data_at, entry->data_size,
+			&cache->builder, &room, &phrase) ||
+		Z_TYPE(cache->builder.root) != IS_ARRAY)
+		return false;
+	made->root = cache->builder.root;
+	made->size = room.arrays + room.strings;
+	return php_hone_block_end(entry, &room, &made->root);
+}
+
 /* Makes the value in the builder. */
 static bool
 read_value(struct php_hone_member *member, const struct php_hone_entry *entry)
@@ -43,18 +69,28 @@ read_value(struct php_hone_member *member, const struct php_hone_entry *entry)
 	return false;
 }
 
-/* Puts a warm entry in the place of a cold one, whose value the builder has. */
+/* Puts a warm entry in the place of a cold one. The builder may have the value
+ * already. */
 static void
-make_warm(struct php_hone_member *member, const struct php_hone_entry *entry)
+make_warm(struct php_hone_member *member, const struct php_hone_entry *entry,
+	size_t size, bool built)
 {
 	const struct php_hone_builder *builder = &HONE_G(cache).builder;
-	struct php_hone_entry *twin = php_hone_store_reserve_twin(
-		member, entry, builder->size, false);
+	struct php_hone_entry *twin =
+		php_hone_store_reserve_twin(member, entry, size, false);
+	const char *phrase;
 	char *to;
 	zval root;
 
 	if (twin == NULL)
 		return;
+	if (!built &&
+		!php_hone_cold_read(&HONE_G(cache).cold,
+			(const char *)entry + entry->data_at, entry->data_size,
+			false, &HONE_G(cache).builder, &phrase)) {
+		php_hone_store_cancel(member, twin);
+		return;
+	}
 	to = (char *)twin + twin->data_at;
 	php_hone_value_place(
 		builder, to, php_hone_store_view(member->store, to), &root);
@@ -74,10 +110,15 @@ php_hone_cold_make(struct php_hone_member *member,
 	*kept = true;
 	if (!copy && php_hone_block_find(entry, &made->root))
 		return true;
+	if (!copy && read_direct(entry, made)) {
+		if (php_hone_store_is_hot(entry))
+			make_warm(member, entry, made->size, false);
+		return true;
+	}
 	if (!read_value(member, entry))
 		return false;
 	if (php_hone_store_is_hot(entry))
-		make_warm(member, entry);
+		make_warm(member, entry, cache->builder.size, true);
 	made->size = cache->builder.size;
 	if (!copy)
 		at = php_hone_block_memory(made->size);
@@ -93,18 +134,20 @@ php_hone_cold_make(struct php_hone_member *member,
 	return true;
 }
 
-/* Writes the cold form, whose entry has a key of this length. Returns false if
- * the form does not save an eighth. */
+/* Writes the cold form of a value, or of what the builder has, whose entry has
+ * a key of this length. Returns false if the form does not save an eighth. */
 static bool
-write_cold(const struct php_hone_value *value, bool graph, size_t key_len)
+write_cold(const struct php_hone_value *value, bool graph, size_t others)
 {
+	const struct php_hone_builder *builder = &HONE_G(cache).builder;
 	struct php_hone_cold *cold = &HONE_G(cache).cold;
+	size_t size = value != NULL ? value->size : builder->size;
 
-	if (!php_hone_cold_write(cold, value, graph))
+	if (value != NULL ? !php_hone_cold_write(cold, value, graph)
+			  : !php_hone_cold_write_built(cold, builder, graph))
 		return false;
-	php_hone_cold_compress(cold, offsetof(struct php_hone_entry, bytes) +
-					     PHP_HONE_KEY_HEAD + key_len);
-	return cold->bytes.used <= value->size / 8 * 7;
+	php_hone_cold_compress(cold, others);
+	return cold->bytes.used <= size / 8 * 7;
 }
 
 /* Puts a cold entry in the place of a warm one. */
@@ -119,8 +162,8 @@ pack(struct php_hone_member *member, const struct php_hone_entry *entry)
 	struct php_hone_entry *twin;
 
 	php_hone_root_of(entry, &stored.root);
-	if (!write_cold(
-		    &stored, entry->flags == PHP_HONE_OBJECTS, entry->key_len))
+	if (!write_cold(&stored, entry->flags == PHP_HONE_OBJECTS,
+		    php_hone_store_others(entry->key_len, entry->n_tags)))
 		return;
 	twin = php_hone_store_reserve_twin(member, entry, bytes->used, true);
 	if (twin == NULL)
@@ -142,24 +185,13 @@ php_hone_cold_pack(struct php_hone_member *member)
 
 bool
 php_hone_cold_store(const struct php_hone_member *member,
-	const struct php_hone_key *key, const struct php_hone_value *stored,
+	const struct php_hone_room *room, const struct php_hone_value *stored,
 	bool graph)
 {
-	struct php_hone_cache *cache = &HONE_G(cache);
-	struct php_hone_value placed;
-
-	if (cache->cold_off || !php_hone_store_presses(member, key->hash))
-		return false;
-	if (stored == NULL) {
-		void *at = php_hone_block_scratch(cache->builder.size);
-		if (at == NULL)
-			return false;
-		php_hone_value_place(&cache->builder, at, at, &placed.root);
-		placed.data = at;
-		placed.size = cache->builder.size;
-		stored = &placed;
-	}
-	return write_cold(stored, graph, key->len);
+	return !HONE_G(cache).cold_off &&
+	       php_hone_store_presses(member, room->key->hash) &&
+	       write_cold(stored, graph,
+		       php_hone_store_others(room->key->len, room->n_tags));
 }
 
 /* The upper half of value[1] has the sum, below PHP_HONE_PACKABLE. */

@@ -246,7 +246,7 @@ put(struct php_hone_member *member, zend_string *key, struct form *form,
 	int error = -EBADMSG;
 
 	php_hone_key_of(&of, key);
-	if (is_array(form) && php_hone_cold_store(member, &of, form->copied,
+	if (is_array(form) && php_hone_cold_store(member, &room, form->copied,
 				      form->flags == PHP_HONE_OBJECTS)) {
 		form->flags |= PHP_HONE_COLD;
 		room.cold = true;

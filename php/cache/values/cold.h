@@ -121,6 +121,9 @@ uint32_t php_hone_cold_sum(const void *bytes, size_t size);
  * false if memory is exhausted. */
 bool php_hone_cold_write(struct php_hone_cold *cold,
 	const struct php_hone_value *stored, bool graph);
+/* The same of the array that a builder has, before it is placed. */
+bool php_hone_cold_write_built(struct php_hone_cold *cold,
+	const struct php_hone_builder *builder, bool graph);
 
 /* Compress cold->bytes by LZ4 if this saves an eighth of an entry that has
  * `others` bytes besides them. */
@@ -134,6 +137,24 @@ void php_hone_cold_compress(struct php_hone_cold *cold, size_t others);
 bool php_hone_cold_read(struct php_hone_cold *cold, const void *bytes,
 	size_t size, bool graph, struct php_hone_builder *builder,
 	const char **problem);
+
+/* Memory for a value, at a multiple of PHP_HONE_VALUE_ALIGN. */
+struct php_hone_cold_room {
+	void *at;
+	size_t size; /* a multiple of 8 */
+	/* set: bytes at the begin and at the end that the value has */
+	size_t arrays, strings;
+};
+
+/*
+ * Make a value without objects where PHP reads it, without a copy of it. The
+ * strings that are not keys have no hash yet, so no other process may read
+ * them. builder->root is the value. The phrase is PHP_HONE_NO_MEMORY if the
+ * room is too small.
+ */
+bool php_hone_cold_read_to(struct php_hone_cold *cold, const void *bytes,
+	size_t size, struct php_hone_builder *builder,
+	struct php_hone_cold_room *room, const char **phrase);
 
 void php_hone_cold_free(struct php_hone_cold *cold);
 /* Free all if it is more than `keep` bytes, at the end of a request. */

@@ -10,6 +10,7 @@
  */
 #include "cold.h"
 #include "record.h"
+#include "text.h"
 #ifdef HONE_LZ4
 #include <lz4.h>
 #endif
@@ -28,6 +29,9 @@ struct reader {
 	/* elements of the levels that were not read yet: each has a byte */
 	uint64_t owed;
 	bool graph; /* objects are allowed */
+	/* The value is made where PHP reads it: pointers are addresses. The
+	 * strings lie at the end of the memory, the last one first. */
+	bool direct;
 };
 
 /* A record whose elements are being read. */
@@ -138,8 +142,16 @@ take_low_bytes(struct reader *reader, unsigned n, uint64_t *bits)
 	if (UNEXPECTED(left(reader) < n))
 		return problem(reader, "the value is cut off");
 	*bits = 0;
-	for (unsigned i = 0; i < n; i++)
-		*bits |= (uint64_t)reader->at[i] << 8 * i;
+	if (EXPECTED(left(reader) >= sizeof *bits)) {
+		memcpy(bits, reader->at, sizeof *bits);
+#ifdef WORDS_BIGENDIAN
+		*bits = __builtin_bswap64(*bits);
+#endif
+		*bits &= UINT64_MAX >> (64 - 8 * n);
+	} else {
+		for (unsigned i = 0; i < n; i++)
+			*bits |= (uint64_t)reader->at[i] << 8 * i;
+	}
 	reader->at += n;
 	return true;
 }
@@ -171,20 +183,58 @@ take_int(struct reader *reader, unsigned tag, zend_long *number)
 
 /* ---- strings ---- */
 
-/* The pointer to a string that is an offset: values.h. */
-static zend_string *
-pointer_to(uint32_t at)
+/* Memory for a new string, and what an element has as its pointer. */
+static zend_always_inline zend_string *
+string_memory(struct reader *reader, size_t size, zend_string **pointer)
 {
-	return (zend_string *)((uintptr_t)at * 8 + 1);
+	struct php_hone_buffer *arrays = &reader->builder->arrays;
+	struct php_hone_buffer *strings = &reader->builder->strings;
+
+	if (reader->direct) {
+		if (UNEXPECTED(arrays->room - arrays->used < size)) {
+			problem(reader, PHP_HONE_NO_MEMORY);
+			return NULL;
+		}
+		arrays->room -= size;
+		*pointer = (zend_string *)(arrays->bytes + arrays->room);
+		return *pointer;
+	}
+	if (!make_room(reader, strings, size))
+		return NULL;
+	*pointer = (zend_string *)(strings->used + 1);
+	strings->used += size;
+	return (zend_string *)(strings->bytes + strings->used - size);
+}
+
+/* PHP computes the hash of a string in memory of its process at the first use,
+ * and read_key() that of a key. */
+static void
+fill_string(struct reader *reader, zend_string *string, size_t len, size_t size)
+{
+	zend_ulong lazy = reader->direct;
+
+	GC_SET_REFCOUNT(string, PHP_HONE_REFCOUNT);
+	GC_TYPE_INFO(string) = PHP_HONE_STRING_INFO;
+	ZSTR_LEN(string) = len;
+	if (EXPECTED(len <= PHP_HONE_SHORT && left(reader) >= len + 8)) {
+		ZSTR_H(string) = php_hone_copy_short(
+			ZSTR_VAL(string), (const char *)reader->at, len, lazy);
+	} else {
+		memset((char *)string + size - 8, 0, 8);
+		memcpy(ZSTR_VAL(string), reader->at, len);
+		if (!lazy)
+			ZSTR_H(string) =
+				php_hone_string_hash(ZSTR_VAL(string), len);
+	}
+	if (lazy)
+		ZSTR_H(string) = 0;
 }
 
 static zend_string *
 read_new_string(struct reader *reader, uint64_t len)
 {
-	struct php_hone_buffer *strings = &reader->builder->strings;
 	struct php_hone_buffer *known = &reader->cold->strings;
-	zend_string *string;
-	uint32_t at = (uint32_t)(strings->used / 8);
+	zend_string *string, *pointer;
 	size_t size;
 
 	if (len > left(reader)) {
@@ -192,21 +242,14 @@ read_new_string(struct reader *reader, uint64_t len)
 		return NULL;
 	}
 	size = php_hone_string_size((size_t)len);
-	if (!make_room(reader, strings, size) ||
-		!make_room(reader, known, sizeof at))
+	string = string_memory(reader, size, &pointer);
+	if (string == NULL || !make_room(reader, known, sizeof pointer))
 		return NULL;
-	string = (zend_string *)(strings->bytes + strings->used);
-	memset((char *)string + size - 8, 0, 8);
-	GC_SET_REFCOUNT(string, PHP_HONE_REFCOUNT);
-	GC_TYPE_INFO(string) = PHP_HONE_STRING_INFO;
-	ZSTR_LEN(string) = (size_t)len;
-	memcpy(ZSTR_VAL(string), reader->at, (size_t)len);
-	ZSTR_H(string) = php_hone_string_hash(ZSTR_VAL(string), (size_t)len);
+	fill_string(reader, string, (size_t)len, size);
 	reader->at += len;
-	strings->used += size;
-	*(uint32_t *)(known->bytes + known->used) = at;
-	known->used += sizeof at;
-	return pointer_to(at);
+	*(zend_string **)(known->bytes + known->used) = pointer;
+	known->used += sizeof pointer;
+	return pointer;
 }
 
 static zend_always_inline bool
@@ -220,10 +263,10 @@ is_string(unsigned tag)
 static zend_string *
 string_of_number(struct reader *reader, uint64_t number)
 {
-	const uint32_t *at =
-		earlier(reader, &reader->cold->strings, sizeof *at, number);
+	zend_string *const *pointer = earlier(
+		reader, &reader->cold->strings, sizeof *pointer, number);
 
-	return at != NULL ? pointer_to(*at) : NULL;
+	return pointer != NULL ? *pointer : NULL;
 }
 
 /* Returns NULL after a problem. */
@@ -271,11 +314,22 @@ read_name(struct reader *reader, zval *to)
 
 /* ---- arrays ---- */
 
-static const zend_string *
+static zend_string *
 string_at(const struct reader *reader, const zend_string *pointer)
 {
-	return (const void *)(reader->builder->strings.bytes +
-			      (uintptr_t)pointer - 1);
+	return reader->direct ? (zend_string *)(uintptr_t)pointer
+			      : (zend_string *)(reader->builder->strings.bytes +
+						(uintptr_t)pointer - 1);
+}
+
+/* What an element has as the pointer to the record at this offset. */
+static zend_always_inline zend_long
+record_pointer(const struct reader *reader, size_t at)
+{
+	return reader->direct
+		       ? (zend_long)(uintptr_t)(reader->builder->arrays.bytes +
+						at)
+		       : (zend_long)at;
 }
 
 static size_t
@@ -291,7 +345,7 @@ record_at(const struct reader *reader, size_t at)
 }
 
 /* Begin a table, without its index. Returns NULL after a problem. */
-static Bucket *
+static zend_always_inline Bucket *
 begin_table(struct reader *reader, uint32_t n)
 {
 	struct php_hone_buffer *arrays = &reader->builder->arrays;
@@ -306,12 +360,15 @@ begin_table(struct reader *reader, uint32_t n)
 	php_hone_record_head(record, HASH_FLAG_STATIC_KEYS, mask, n);
 	record->nNumOfElements = n;
 	record->nTableSize = size;
-	return php_hone_record_elements(record, mask);
+	/* An offset in place of this address is replaced with the others. */
+	record->arData = php_hone_record_elements(record, mask);
+	return record->arData;
 }
 
 static bool
 read_key(struct reader *reader, Bucket *bucket)
 {
+	zend_string *string;
 	zend_long number;
 	unsigned tag;
 
@@ -329,7 +386,11 @@ read_key(struct reader *reader, Bucket *bucket)
 	bucket->key = read_string(reader, tag);
 	if (bucket->key == NULL)
 		return false;
-	bucket->h = ZSTR_H(string_at(reader, bucket->key));
+	string = string_at(reader, bucket->key);
+	if (ZSTR_H(string) == 0)
+		ZSTR_H(string) = php_hone_string_hash(
+			ZSTR_VAL(string), ZSTR_LEN(string));
+	bucket->h = ZSTR_H(string);
 	return true;
 }
 
@@ -433,11 +494,11 @@ see_depth(struct reader *reader)
 	return depth;
 }
 
-static void
+static zend_always_inline void
 push(struct reader *reader, const struct level *new)
 {
 	struct php_hone_buffer *levels = &reader->cold->levels;
-	uint32_t depth = see_depth(reader);
+	uint32_t depth = reader->graph ? see_depth(reader) : 0;
 	struct level *level;
 
 	if (reader->graph && levels->used >= DEEPEST * sizeof *level) {
@@ -454,7 +515,7 @@ push(struct reader *reader, const struct level *new)
 	level->markers = reader->builder->graph.markers;
 }
 
-static void
+static zend_always_inline void
 push_array(struct reader *reader, size_t record, size_t element)
 {
 	struct php_hone_buffer *known = &reader->cold->arrays;
@@ -480,6 +541,7 @@ begin_list(struct reader *reader, uint32_t n, zend_long next)
 		return problem(reader, PHP_HONE_NO_MEMORY);
 	record = record_at(reader, at);
 	record->nNextFreeElement = next;
+	record->arData = php_hone_record_elements(record, HT_MIN_MASK);
 	if (n == 0)
 		HT_FLAGS(record) = HASH_FLAG_UNINITIALIZED;
 	return true;
@@ -597,11 +659,13 @@ read_empty(struct reader *reader, zval *to, uint32_t next)
 
 	if (*empty == UINT32_MAX) {
 		*empty = (uint32_t)(end_of_arrays(reader) / 8);
-		php_hone_put(to, IS_ARRAY, (zend_long)*empty * 8, next);
+		php_hone_put(to, IS_ARRAY,
+			record_pointer(reader, (size_t)*empty * 8), next);
 		begin_list(reader, 0, ZEND_LONG_MIN);
 		see_depth(reader);
 	} else {
-		php_hone_put(to, IS_ARRAY, (zend_long)*empty * 8, next);
+		php_hone_put(to, IS_ARRAY,
+			record_pointer(reader, (size_t)*empty * 8), next);
 	}
 }
 
@@ -651,7 +715,8 @@ read_array_again(struct reader *reader, zval *to, uint32_t next)
 		php_hone_put_marker(reader->builder, to,
 			-(zend_long)record->nInternalPointer, next);
 	else
-		php_hone_put(to, IS_ARRAY, (zend_long)*at * 8, next);
+		php_hone_put(to, IS_ARRAY,
+			record_pointer(reader, (size_t)*at * 8), next);
 }
 
 /* ---- objects ---- */
@@ -872,8 +937,8 @@ read_structure(struct reader *reader, unsigned tag, zval *to, uint32_t next)
 		read_array_again(reader, to, next);
 	} else if (tag < PHP_HONE_COLD_ARRAY_AGAIN ||
 		   tag - PHP_HONE_COLD_SMALL_ALIKE < 16) {
-		php_hone_put(
-			to, IS_ARRAY, (zend_long)end_of_arrays(reader), next);
+		php_hone_put(to, IS_ARRAY,
+			record_pointer(reader, end_of_arrays(reader)), next);
 		read_array(reader, tag, element);
 	} else if (tag > PHP_HONE_COLD_OBJECT_AGAIN) {
 		problem(reader, "a value has an unknown type");
@@ -890,8 +955,6 @@ read_structure(struct reader *reader, unsigned tag, zval *to, uint32_t next)
 static bool
 read_other(struct reader *reader, unsigned tag, zval *to, uint32_t next)
 {
-	uint64_t bits;
-
 	switch (tag) {
 	case PHP_HONE_COLD_UNDEF:
 		return read_undef(reader, to);
@@ -900,13 +963,12 @@ read_other(struct reader *reader, unsigned tag, zval *to, uint32_t next)
 	case PHP_HONE_COLD_TRUE:
 		php_hone_put(to, tag - PHP_HONE_COLD_NULL + IS_NULL, 0, next);
 		return true;
-	case PHP_HONE_COLD_DOUBLE:
-		php_hone_set_type(to, IS_DOUBLE, next);
-		if (!take_low_bytes(reader, 8, &bits))
-			return false;
-		memcpy(&to->value.dval, &bits, sizeof bits);
-		return true;
 	default:
+		if (is_string(tag)) {
+			php_hone_set_type(to, IS_STRING, next);
+			to->value.str = read_string(reader, tag);
+			return to->value.str != NULL;
+		}
 		read_structure(reader, tag, to, next);
 		return false;
 	}
@@ -920,14 +982,22 @@ read_value(struct reader *reader, zval *to, uint32_t next)
 
 	if (!take_byte(reader, &tag))
 		return false;
-	if (is_string(tag)) {
-		to->value.str = read_string(reader, tag);
+	if (tag >= PHP_HONE_COLD_SMALL_STRING) {
 		php_hone_set_type(to, IS_STRING, next);
+		to->value.str = read_string(reader, tag);
 		return to->value.str != NULL;
 	}
 	if (is_int(tag)) {
 		php_hone_set_type(to, IS_LONG, next);
 		return take_int(reader, tag, &to->value.lval);
+	}
+	if (tag == PHP_HONE_COLD_DOUBLE) {
+		uint64_t bits;
+		php_hone_set_type(to, IS_DOUBLE, next);
+		if (!take_low_bytes(reader, 8, &bits))
+			return false;
+		memcpy(&to->value.dval, &bits, sizeof bits);
+		return true;
 	}
 	return read_other(reader, tag, to, next);
 }
@@ -1059,6 +1129,19 @@ begin(struct php_hone_cold *cold, struct php_hone_builder *builder)
 	memset(&builder->root, 0, sizeof builder->root);
 }
 
+static bool
+read_bytes(struct reader *reader, const char **phrase)
+{
+	struct php_hone_builder *builder = reader->builder;
+
+	begin(reader->cold, builder);
+	read_form(reader);
+	if (builder->refused != PHP_HONE_REFUSED_NOT)
+		problem(reader, PHP_HONE_NO_MEMORY);
+	*phrase = reader->problem;
+	return reader->problem == NULL;
+}
+
 bool
 php_hone_cold_read(struct php_hone_cold *cold, const void *bytes, size_t size,
 	bool graph, struct php_hone_builder *builder, const char **phrase)
@@ -1071,13 +1154,33 @@ php_hone_cold_read(struct php_hone_cold *cold, const void *bytes, size_t size,
 		.graph = graph,
 	};
 
-	begin(cold, builder);
-	read_form(&reader);
-	if (builder->refused != PHP_HONE_REFUSED_NOT)
-		problem(&reader, PHP_HONE_NO_MEMORY);
-	*phrase = reader.problem;
-	if (reader.problem != NULL)
+	if (!read_bytes(&reader, phrase))
 		return false;
 	builder->size = builder->arrays.used + builder->strings.used;
 	return true;
+}
+
+bool
+php_hone_cold_read_to(struct php_hone_cold *cold, const void *bytes,
+	size_t size, struct php_hone_builder *builder,
+	struct php_hone_cold_room *room, const char **phrase)
+{
+	struct reader reader = {
+		.at = bytes,
+		.end = (const unsigned char *)bytes + size,
+		.cold = cold,
+		.builder = builder,
+		.direct = true,
+	};
+	struct php_hone_buffer arrays = builder->arrays;
+	bool good;
+
+	/* It does not grow: even 2 bytes more are too many. */
+	builder->arrays = (struct php_hone_buffer){
+		.bytes = room->at, .room = room->size, .most = 1};
+	good = read_bytes(&reader, phrase);
+	room->arrays = builder->arrays.used;
+	room->strings = room->size - builder->arrays.room;
+	builder->arrays = arrays;
+	return good;
 }

@@ -16,11 +16,15 @@
 
 struct writer {
 	struct php_hone_cold *cold;
-	const unsigned char *data;
-	uintptr_t base;               /* the address that the pointers assume */
+	/* the structures, and the addresses that the pointers to them assume */
+	const unsigned char *arrays_at, *strings_at;
+	uintptr_t arrays_base, strings_base;
 	const zval *objects, *arrays; /* the lists of the directory, or NULL */
 	size_t next;                  /* offset of the next record */
 	uint32_t n_classes;
+	const zend_array *last;              /* table; NULL: none */
+	uint32_t last_number;                /* of its keys */
+	zend_long last_usual;                /* the next key after them */
 	bool failed;                         /* memory is exhausted */
 	struct php_hone_cold_place left_out; /* of its table */
 };
@@ -33,15 +37,22 @@ struct level {
 };
 
 static size_t
-offset_of(const struct writer *writer, const void *pointer)
+offset_of(const struct writer *writer, const void *array)
 {
-	return (uintptr_t)pointer - writer->base;
+	return (uintptr_t)array - writer->arrays_base;
 }
 
-static const void *
-structure_at(const struct writer *writer, const void *pointer)
+static const zend_array *
+array_at(const struct writer *writer, const void *pointer)
 {
-	return writer->data + offset_of(writer, pointer);
+	return (const void *)(writer->arrays_at + offset_of(writer, pointer));
+}
+
+static const zend_string *
+string_at(const struct writer *writer, const void *pointer)
+{
+	return (const void *)(writer->strings_at +
+			      ((uintptr_t)pointer - writer->strings_base));
 }
 
 static bool
@@ -74,8 +85,14 @@ put_number(struct writer *writer, uint64_t number)
 static zend_always_inline void
 put_low_bytes(struct writer *writer, uint64_t number, unsigned n)
 {
-	for (; n-- > 0; number >>= 8)
-		put_byte(writer, number & 0xff);
+	struct php_hone_buffer *bytes = &writer->cold->bytes;
+
+#ifdef WORDS_BIGENDIAN
+	number = __builtin_bswap64(number);
+#endif
+	/* TOKEN has room for all 8. */
+	memcpy(bytes->bytes + bytes->used, &number, sizeof number);
+	bytes->used += n;
 }
 
 static zend_always_inline void
@@ -149,7 +166,7 @@ spread(uint32_t hash)
  */
 static zend_always_inline struct php_hone_cold_place *
 look_up(struct writer *writer, struct php_hone_cold_table *table, uint32_t hash,
-	const void *structure,
+	const unsigned char *base, const void *structure,
 	bool (*is_equal)(
 		const struct writer *writer, const void *a, const void *b),
 	bool *found)
@@ -170,7 +187,7 @@ look_up(struct writer *writer, struct php_hone_cold_table *table, uint32_t hash,
 			break;
 		}
 		*found = place->hash == hash &&
-			 is_equal(writer, writer->data + (size_t)place->at * 8,
+			 is_equal(writer, base + (size_t)place->at * 8,
 				 structure);
 		if (*found)
 			return place;
@@ -178,9 +195,9 @@ look_up(struct writer *writer, struct php_hone_cold_table *table, uint32_t hash,
 	*found = false;
 	place->value = value;
 	place->hash = hash;
-	place->at = (uint32_t)((size_t)((const unsigned char *)structure -
-					writer->data) /
-			       8);
+	place->at =
+		(uint32_t)((size_t)((const unsigned char *)structure - base) /
+			   8);
 	place->number = table->number++;
 	table->n += place != &writer->left_out;
 	return place;
@@ -214,12 +231,13 @@ put_new_string(struct writer *writer, const zend_string *string)
 static zend_always_inline void
 put_string(struct writer *writer, const zend_string *pointer)
 {
-	const zend_string *string = structure_at(writer, pointer);
+	const zend_string *string = string_at(writer, pointer);
 	const struct php_hone_cold_place *place;
 	bool found;
 
 	place = look_up(writer, &writer->cold->string_table,
-		(uint32_t)ZSTR_H(string), string, is_equal_string, &found);
+		(uint32_t)ZSTR_H(string), writer->strings_at, string,
+		is_equal_string, &found);
 	if (place == NULL || !make_room(writer, &writer->cold->bytes, TOKEN))
 		return;
 	if (!found) {
@@ -256,8 +274,8 @@ has_equal_keys(const struct writer *writer, const void *a, const void *b)
 		if (x[i].key == y[i].key && x[i].h == y[i].h)
 			continue;
 		if (x[i].key == NULL || y[i].key == NULL ||
-			!php_hone_is_equal(structure_at(writer, x[i].key),
-				structure_at(writer, y[i].key)))
+			!php_hone_is_equal(string_at(writer, x[i].key),
+				string_at(writer, y[i].key)))
 			return false;
 	}
 	return true;
@@ -319,6 +337,14 @@ put_table(struct writer *writer, const zend_array *record)
 	const struct php_hone_cold_place *place;
 	bool found;
 
+	/* Rows come one after the other. */
+	if (writer->last != NULL &&
+		has_equal_keys(writer, writer->last, record)) {
+		put_head(writer, PHP_HONE_COLD_ALIKE, writer->last_number,
+			record, writer->last_usual);
+		push(writer, &buckets->val, n, sizeof *buckets);
+		return;
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		hash = (hash ^ buckets[i].h) * UINT64_C(0x9e3779b97f4a7c15);
 		if (buckets[i].key == NULL)
@@ -326,9 +352,13 @@ put_table(struct writer *writer, const zend_array *record)
 				usual, (zend_long)buckets[i].h);
 	}
 	place = look_up(writer, &writer->cold->keys_table,
-		(uint32_t)(hash >> 32), record, has_equal_keys, &found);
+		(uint32_t)(hash >> 32), writer->arrays_at, record,
+		has_equal_keys, &found);
 	if (place == NULL)
 		return;
+	writer->last = record;
+	writer->last_number = place->number;
+	writer->last_usual = usual;
 	if (found) {
 		put_head(writer, PHP_HONE_COLD_ALIKE, place->number, record,
 			usual);
@@ -382,7 +412,7 @@ put_array_again(struct writer *writer, size_t offset)
 static void
 put_array(struct writer *writer, const void *pointer)
 {
-	const zend_array *record = structure_at(writer, pointer);
+	const zend_array *record = array_at(writer, pointer);
 	size_t offset = offset_of(writer, pointer);
 	bool next = offset == writer->next;
 
@@ -404,7 +434,7 @@ static const zval *
 list_at(const struct writer *writer, const zval *from)
 {
 	return php_hone_record_elements(
-		structure_at(writer, Z_PTR_P(from)), HT_MIN_MASK);
+		array_at(writer, Z_PTR_P(from)), HT_MIN_MASK);
 }
 
 /* The class of a shape that follows its first node. */
@@ -435,8 +465,7 @@ put_new_object(struct writer *writer, const zend_array *node)
 	put_byte(writer, PHP_HONE_COLD_OBJECT);
 	put_number(writer, (uint64_t)number);
 	if (number == writer->n_classes)
-		put_class(
-			writer, structure_at(writer, Z_PTR_P(to_shape)), shape);
+		put_class(writer, array_at(writer, Z_PTR_P(to_shape)), shape);
 	push(writer, &elements[PHP_HONE_NODE_PROPERTIES],
 		node->nNumUsed - PHP_HONE_NODE_PROPERTIES, sizeof(zval));
 }
@@ -455,7 +484,7 @@ put_marked(struct writer *writer, zend_long number)
 	if (number < 0) {
 		put_array(writer, pointer);
 	} else if (offset_of(writer, pointer) == writer->next) {
-		put_new_object(writer, structure_at(writer, pointer));
+		put_new_object(writer, array_at(writer, pointer));
 	} else {
 		put_byte(writer, PHP_HONE_COLD_OBJECT_AGAIN);
 		put_number(writer, (uint64_t)number);
@@ -517,8 +546,8 @@ put_all(struct writer *writer, const zval *root, bool graph)
 
 	if (graph) {
 		directory = list_at(writer, root);
-		writer->next = php_hone_record_bytes(
-			structure_at(writer, Z_PTR_P(root)));
+		writer->next =
+			php_hone_record_bytes(array_at(writer, Z_PTR_P(root)));
 		writer->objects =
 			list_at(writer, &directory[PHP_HONE_OBJECTS_AT]);
 		if (Z_TYPE(directory[PHP_HONE_ARRAYS_AT]) != IS_NULL)
@@ -577,15 +606,36 @@ bool
 php_hone_cold_write(struct php_hone_cold *cold,
 	const struct php_hone_value *stored, bool graph)
 {
+	uintptr_t base =
+		stored->data != NULL ? (uintptr_t)Z_PTR(stored->root) : 0;
 	struct writer writer = {
 		.cold = cold,
-		.data = stored->data,
-		.base = stored->data != NULL ? (uintptr_t)Z_PTR(stored->root)
-					     : 0,
+		.arrays_at = stored->data,
+		.strings_at = stored->data,
+		.arrays_base = base,
+		.strings_base = base,
 	};
 
 	begin(cold);
 	put_all(&writer, &stored->root, graph);
+	return !writer.failed;
+}
+
+bool
+php_hone_cold_write_built(struct php_hone_cold *cold,
+	const struct php_hone_builder *builder, bool graph)
+{
+	struct writer writer = {
+		.cold = cold,
+		.arrays_at = builder->arrays.bytes,
+		.strings_at = builder->strings.bytes,
+		.strings_base = 1,
+	};
+	zval root;
+
+	begin(cold);
+	php_hone_put(&root, IS_ARRAY, 0, 0);
+	put_all(&writer, &root, graph);
 	return !writer.failed;
 }
 
