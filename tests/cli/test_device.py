@@ -552,7 +552,7 @@ def test_the_ends_of_a_file_stay_holes(hone, work):
     hone.ok("compare", work / "disk.img", work / "target.img")
 
 
-def test_the_partition_table_is_written_last(hone, loop, work, digests):
+def test_the_partition_table_is_written_last(hone, strace, loop, work, digests):
     data = disk(8 * MIB)
     source = write_sparse(work / "disk.img", data)
     device = loop(8 * MIB)
@@ -565,6 +565,14 @@ def test_the_partition_table_is_written_last(hone, loop, work, digests):
     assert half[3 * MIB:-MIB] == stale(8 * MIB)[3 * MIB:-MIB]
     assert (status, said) == (0, b"")
     assert content(device) == data
+    log = work / "log"
+    hone.ok("convert", source, device, before=[
+        *strace, "-o", log, "-P", device, "-e", "trace=pwrite64"])
+    places = [int(place) for place in re.findall(
+        r", (\d+)(?:\) += | <unfin)", log.read_text())]
+    # The copy is between the ends. The last MiB follows it, and then the first.
+    assert len(places) > 2 and places[-1] < MIB <= 7 * MIB <= places[-2]
+    assert all(MIB <= place < 7 * MIB for place in places[:-2]), places
 
 
 def test_a_failure_says_what_the_device_has(hone, strace, loop, work):
