@@ -59,8 +59,10 @@ def arguments():
     parser.add_argument('--root', type=Path, help=argparse.SUPPRESS)
     parser.add_argument('--opcache', default='on,off',
                         help='calls: on, off or both (on,off)')
-    parser.add_argument('--keys', choices=hits.ORDERS, default='zipf-0.9',
-                        help='hits: the order of the keys (zipf-0.9)')
+    parser.add_argument('--keys', choices=(*hits.ORDERS, 'all'),
+                        default='zipf-0.9',
+                        help='hits: the order of the keys (zipf-0.9); all: a\n'
+                        'line for each order and size, and nothing else')
     parser.add_argument('--request', type=int, default=1000, metavar='KEYS',
                         help='hits: keys that a request fetches (1000)')
     parser.add_argument('--only', default='',
@@ -78,6 +80,8 @@ def arguments():
                         help="time nothing; write callgrind's FILE of the\n"
                         'first case of --only; with --rivals debian12')
     args = parser.parse_args()
+    if args.keys == 'all' and args.parts != 'hits':
+        parser.error('--keys all needs --parts hits')
     if args.root and (args.count or args.profile):
         parser.error('--count and --profile need --rivals debian12: the chroot '
                      'has no valgrind')
@@ -162,6 +166,18 @@ def failed(made):
             any(s.startswith('hone') for s in made['skipped']))
 
 
+def all_orders(args, kit):
+    """--keys all."""
+    rows, troubles = hits.measure_orders(kit, args, set())
+    for trouble in troubles:
+        print('; '.join(trouble))
+    if args.json:
+        report.save(args.json, {
+            'machine': report.machine(), 'command': command(args),
+            'versions': kit.versions(), 'array_orders': rows})
+    return 1 if any(subject == 'hone' for _, subject, _ in troubles) else 0
+
+
 def one_case(args, kit):
     """--count and --profile."""
     if args.count:
@@ -186,6 +202,8 @@ def main():
         try:
             if args.count or args.profile:
                 return one_case(args, kit)
+            if args.keys == 'all':
+                return all_orders(args, kit)
             made = measure(args, kit)
         except programs.Trouble as trouble:
             sys.exit(f'cache.py: {trouble}')

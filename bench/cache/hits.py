@@ -10,6 +10,7 @@ bytes for values alone. Arrays are also measured with other parts of the bytes. 
 counts as the string of serialize(): so the caches have the same size, and each keeps
 the array in its own form.
 """
+import argparse
 import bisect
 import collections
 import itertools
@@ -30,6 +31,8 @@ PARTS = (8, 4, 1)  # of the bytes of all arrays, besides 2
 # zipf-S: the frequency of the n-th key is n ** -S; uniform; scan: half of the keys
 # come in turn, the others by zipf-0.9.
 ORDERS = ('zipf-0.6', 'zipf-0.9', 'zipf-1.1', 'uniform', 'scan')
+# Subjects whose first half of the stream is one request, and the second another.
+LONG = ('hone', 'apcu-igbinary')
 
 
 def text_size(number):
@@ -125,6 +128,33 @@ def measure(kit, args, skipped, values, part=2):
             troubles.append((case, subject, str(trouble)))
     print('\r'.ljust(61), end='\r', file=sys.stderr)
     return results, troubles
+
+
+def measure_orders(kit, args, skipped):
+    """([{order, part, subject -> {rate, ns, refused}}], troubles) of arrays, each
+    printed. "SUBJECT, long": requests that do not end."""
+    rows, troubles = [], []
+    subjects, _, length = STREAMS['arrays']
+    for order in ORDERS:
+        for part in sorted({*PARTS, 2}, reverse=True):
+            row = {'order': order, 'part': f'1/{part}'}
+            for only, request, suffix in ((subjects, args.request, ''),
+                                          (LONG, length // 2, ', long')):
+                wanted = argparse.Namespace(keys=order, request=request,
+                                            only='')
+                unwanted = {*skipped, *subjects} - ({*only} - {*skipped})
+                found, trouble = measure(kit, wanted, unwanted, 'arrays', part)
+                row |= {name + suffix * (name in subjects): figures
+                        for name, figures in found.items()}
+                troubles += trouble
+            rows.append(row)
+            print(f'{order:9} {row["part"]:4}', '; '.join(
+                f'{name} {100 * of["rate"]:.1f} %' +
+                (f' {of["ns"] / 1000:.2f} us' if 'ns' in of else '') +
+                (f' {of["refused"]} refused' if of.get('refused') else '')
+                for name, of in row.items() if isinstance(of, dict)),
+                flush=True)
+    return rows, troubles
 
 
 def measure_parts(kit, args, skipped):

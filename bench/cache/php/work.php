@@ -247,7 +247,8 @@ function rows_of(int $i): array
 
 /**
  * Part of a stream of keys: what is not found is stored. hits.py writes the file.
- * The ns are those of fetches and stores, with the end of the value before.
+ * The ns are those of fetches and stores, with the end of the value before. Each
+ * sixteenth value is compared: to make the values takes longer than to fetch them.
  */
 function stream(array $subject, mixed $c): array
 {
@@ -257,19 +258,19 @@ function stream(array $subject, mixed $c): array
     $value = ['texts' => 'str_pad($key, 200 + $i * 7919 % 1800, ".")', 'arrays' => 'rows_of($i)'][$_GET['values']];
     return loop("stream-{$_GET['values']}-{$_GET['subject']}", 'return function ($c, $numbers) {
         $hits = $refused = $ns = 0;
-        foreach ($numbers as $i) {
+        foreach ($numbers as $at => $i) {
             $key = "item_$i";
-            $value = ' . $value . ';
             $ns -= hrtime(true);
             ' . $subject['get'] . '
             $ns += hrtime(true);
-            if ($v === $value) {
-                $hits++;
-            } elseif ($v === false || $v === null) {
+            if ($v === false || $v === null) {
+                $value = ' . $value . ';
                 $ns -= hrtime(true);
                 ' . $subject['set'] . '
                 $ns += hrtime(true);
                 $refused += (int)!$stored;
+            } elseif ($at % 16 || $v === ' . $value . ') {
+                $hits++;
             } else {
                 return ["wrong" => "another value of $key"];
             }
