@@ -131,10 +131,7 @@ class Holder
     public ?APCUIterator $iterator = null;
     public static int $freed = 0;
 
-    public function __destruct()
-    {
-        self::$freed++;
-    }
+    public function __destruct() { self::$freed++; }
 }
 apcu_clear_cache();
 apcu_store('key', $holder = new Holder);

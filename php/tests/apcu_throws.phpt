@@ -40,10 +40,7 @@ restore_error_handler();
 apcu_clear_cache();
 class Changes
 {
-    public function __wakeup()
-    {
-        $GLOBALS['key'] = 0x41414141;
-    }
+    public function __wakeup() { $GLOBALS['key'] = 0x41414141; }
 }
 
 $key = str_repeat('k', 18);

@@ -9,9 +9,7 @@ memory_limit=512M
 <?php
 use Hone\Cache;
 
-class Day extends DateTimeImmutable
-{
-}
+class Day extends DateTimeImmutable {}
 
 class Noted extends DateTime
 {
@@ -20,10 +18,7 @@ class Noted extends DateTime
 
 class Asked extends DateTime
 {
-    public function __clone()
-    {
-        echo 'clone ';
-    }
+    public function __clone() { echo 'clone '; }
 
     public function __unserialize(array $data): void
     {
@@ -37,10 +32,7 @@ class Answers extends DateTimeImmutable
 {
     public static array $data;
 
-    public function __serialize(): array
-    {
-        return self::$data;
-    }
+    public function __serialize(): array { return self::$data; }
 }
 
 /** What a program can see of a date, and of its changes. */

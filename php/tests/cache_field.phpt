@@ -47,10 +47,7 @@ class Inner
     private $hidden = 2;
     public static $static = 3;
 
-    function __get($name)
-    {
-        return 'by __get()';
-    }
+    function __get($name) { return 'by __get()'; }
 }
 enum Level: string
 {

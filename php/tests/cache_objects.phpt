@@ -38,10 +38,7 @@ class Wakes
 enum Plain { case One; case Two; }
 enum Backed: string { case A = 'a'; const B = self::A; }
 
-function kept_as(): string
-{
-    return Cache::entries()->current()['type'];
-}
+function kept_as(): string { return Cache::entries()->current()['type']; }
 
 /** Everything but the numbers of objects. */
 function text(mixed $value): string

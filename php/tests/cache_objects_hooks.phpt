@@ -33,11 +33,7 @@ class Wakes
     public $of;
 
     function __construct(public $name = 'w') {}
-
-    function __wakeup()
-    {
-        echo "  wakeup $this->name\n";
-    }
+    function __wakeup() { echo "  wakeup $this->name\n"; }
 }
 
 class Calls extends Data
@@ -48,10 +44,7 @@ class Calls extends Data
         return $this->of ? ($this->of)($this) : [];
     }
 
-    function __unserialize(array $data): void
-    {
-        echo "  unserialize\n";
-    }
+    function __unserialize(array $data): void { echo "  unserialize\n"; }
 }
 
 enum Suit { case Hearts; }
@@ -108,10 +101,7 @@ class Removes extends Calls {}
 
 class Itself extends Calls
 {
-    function __construct()
-    {
-        parent::__construct('itself', fn($it) => ['it' => $it]);
-    }
+    function __construct() { parent::__construct('itself', fn($it) => ['it' => $it]); }
 }
 
 class Inner extends Calls
@@ -143,11 +133,7 @@ class Failing
 class Throws
 {
     public function __construct(public string $name) {}
-
-    function __serialize(): array
-    {
-        return [$this->name];
-    }
+    function __serialize(): array { return [$this->name]; }
 
     function __unserialize(array $data): void
     {
@@ -158,10 +144,7 @@ class Throws
         }
     }
 
-    function __destruct()
-    {
-        echo "  destruct $this->name\n";
-    }
+    function __destruct() { echo "  destruct $this->name\n"; }
 }
 
 function kept_as(): string
@@ -172,10 +155,7 @@ function kept_as(): string
     return 'nothing';
 }
 
-function line(string $calls): string
-{
-    return $calls === '' ? '' : ': ' . preg_replace('/\n\s*/', '; ', trim($calls));
-}
+function line(string $calls): string { return $calls === '' ? '' : ': ' . preg_replace('/\n\s*/', '; ', trim($calls)); }
 
 /** The calls of store and fetch, and whether they are those of PHP's functions. */
 function compare(string $what, mixed $value): void

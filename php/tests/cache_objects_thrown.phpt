@@ -25,15 +25,8 @@ class Data
 {
     public $levels;
 
-    function __serialize(): array
-    {
-        return levels();
-    }
-
-    function __unserialize(array $data): void
-    {
-        $this->levels = $data;
-    }
+    function __serialize(): array { return levels(); }
+    function __unserialize(array $data): void { $this->levels = $data; }
 }
 
 class Sleeps
@@ -59,10 +52,7 @@ class Thrower
 {
     public $removes;
 
-    function __destruct()
-    {
-        throw new Exception('destructor');
-    }
+    function __destruct() { throw new Exception('destructor'); }
 }
 
 /** __serialize() removes an outer object from the value. */
@@ -76,9 +66,7 @@ class Removes
         return [];
     }
 
-    function __unserialize(array $data): void
-    {
-    }
+    function __unserialize(array $data): void {}
 }
 
 function value(): stdClass

@@ -81,10 +81,7 @@ class W
 {
     public ?DateTimeZone $at;
 
-    function __wakeup()
-    {
-        $this->at?->getName();
-    }
+    function __wakeup() { $this->at?->getName(); }
 }
 enum E: string
 {

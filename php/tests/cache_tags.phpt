@@ -43,9 +43,7 @@ var_dump(Cache::info()['entries'] - $before);
 Cache::clear();
 class Changes
 {
-    public function __construct(private string $name, private mixed $to)
-    {
-    }
+    public function __construct(private string $name, private mixed $to) {}
 
     public function __serialize(): array
     {
@@ -53,9 +51,7 @@ class Changes
         return [1];
     }
 
-    public function __unserialize(array $data): void
-    {
-    }
+    public function __unserialize(array $data): void {}
 }
 
 $tag = str_repeat('t', 20);

@@ -30,10 +30,7 @@ function rise($call)
     return $rise ?? [];
 }
 
-function show($what, $call)
-{
-    echo $what, ': ', json_encode(rise($call)), "\n";
-}
+function show($what, $call) { echo $what, ': ', json_encode(rise($call)), "\n"; }
 
 $name = __DIR__ . '/fileread_reasons.tmp';
 file_put_contents($name, str_repeat('x', 100000));

@@ -22,10 +22,7 @@ set_error_handler(function ($level, $message) {
     echo strstr($message, '(', true), strrchr($message, ':'), "\n";
 });
 
-function sleeps($process)
-{
-    return preg_match('/\) S /', file_get_contents("/proc/$process/stat"));
-}
+function sleeps($process) { return preg_match('/\) S /', file_get_contents("/proc/$process/stat")); }
 
 // PHP's realpath cache has the name from here on.
 fclose(fopen($name, 'r+'));

@@ -36,9 +36,7 @@ class Answers
 {
     public $of;
 
-    function __construct(public string $name)
-    {
-    }
+    function __construct(public string $name) {}
 
     function __serialize(): array
     {
@@ -64,18 +62,12 @@ class Sleeps
         return ['name', 'more'];
     }
 
-    function __wakeup(): void
-    {
-        in('__wakeup');
-    }
+    function __wakeup(): void { in('__wakeup'); }
 }
 
 class Destroyed
 {
-    function __destruct()
-    {
-        in('__destruct');
-    }
+    function __destruct() { in('__destruct'); }
 }
 
 function value(): array
