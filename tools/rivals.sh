@@ -2,8 +2,8 @@
 # shellcheck shell=sh disable=SC2154 # what dev sets
 # The rivals of the benchmarks as Debian's unstable suite has them, in a chroot: the
 # programs run beside hone on this system, and the benchmarks of libraries are
-# built and run there. No test uses it. Sourced by dev: root, say, die, must; after
-# tools/php-chroot.sh.
+# built and run there; and ./dev bench convert and reach. No test uses it. Sourced by
+# dev: root, say, die, must, need, build, build_packages; after tools/php-chroot.sh.
 
 # The libraries of DPDK have a new name for each of its ABIs, and libdpdk-dev
 # depends on all of them: its headers are unpacked without the packages.
@@ -141,4 +141,34 @@ rivals_run() {
         mount -t sysfs sysfs "$0/sys"
         mount -t tmpfs tmpfs "$0/dev/shm"
         exec "$@"' "$chroot" "$root" "$@"
+}
+
+# rivals_option: makes what $rivals asks for, and sets $rivals_root to the option of
+# convert.py that names it.
+rivals_option() {
+    rivals_root=
+    if [ "$rivals" = newest ]; then
+        rivals_ready
+        rivals_root=--root=build/sysroot/rivals
+    fi
+}
+
+bench_convert() {
+    need "$build_packages" libisal-dev e2fsprogs xfsprogs qemu-utils libnbd-bin \
+        pigz strace util-linux "$(rivals_needs)"
+    rivals_option
+    must build build bench-convert gcc --buildtype=release
+    python3 bench/convert/convert.py --hone "$root/build/bench-convert/cli/hone" \
+        --dir build/bench-convert-images ${rivals_root:+"$rivals_root"} "$@"
+}
+
+bench_reach() {
+    # qemu-block-extra: qemu-img reads http://.
+    need "$build_packages" e2fsprogs qemu-utils qemu-block-extra libnbd-bin pigz \
+        nginx-light curl openssl xz-utils zstd util-linux "$(rivals_needs)"
+    rivals_option
+    must build build bench-convert gcc --buildtype=release
+    python3 bench/convert/convert.py --reach \
+        --hone "$root/build/bench-convert/cli/hone" \
+        --dir build/bench-convert-images ${rivals_root:+"$rivals_root"} "$@"
 }
