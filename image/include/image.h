@@ -123,8 +123,6 @@ enum image_packing {
 
 /* "xz" */
 const char *image_packing_name(enum image_packing packing);
-/* ".xz"; NULL for IMAGE_PACKING_AUTO and IMAGE_PACKING_NONE */
-const char *image_packing_suffix(enum image_packing packing);
 /* Returns the packing of a name such as "zstd" or "zst", or IMAGE_PACKINGS. */
 enum image_packing image_packing_by_name(const char *name);
 /* Returns whether a new raw image can be packed so. */

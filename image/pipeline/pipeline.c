@@ -260,20 +260,20 @@ requests(const struct image_plan *plan)
 }
 
 /*
- * Call loop(p) in `wanted` threads, including the caller's, or in fewer if the
+ * Run the loop in `wanted` threads, including the caller's, or in fewer if the
  * system refuses more. Returns the number of threads.
  */
 static unsigned
-run_threads(struct pipeline *p, unsigned wanted, void *(*loop)(void *))
+run_threads(struct pipeline *p, unsigned wanted)
 {
 	pthread_t threads[IMAGE_MAX_THREADS];
 	unsigned more = 0;
 
 	p->began_ns = image_now_ns();
 	while (more + 1 < wanted &&
-		image_thread_create(&threads[more], loop, p) == 0)
+		image_thread_create(&threads[more], pipeline_loop, p) == 0)
 		more++;
-	loop(p);
+	pipeline_loop(p);
 	for (unsigned i = 0; i < more; i++)
 		pthread_join(threads[i], NULL);
 	return more + 1;
@@ -304,7 +304,7 @@ image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
 	int rc = pipeline_create(&p, &wanted);
 	if (rc < 0)
 		return image_no_memory(err);
-	*threads = run_threads(&p, wanted, pipeline_loop);
+	*threads = run_threads(&p, wanted);
 	pipeline_destroy(&p);
 	return p.rc;
 }

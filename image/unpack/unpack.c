@@ -88,12 +88,6 @@ image_packing_name(enum image_packing packing)
 	return (int)packing >= FIRST ? packings[packing].name : others[packing];
 }
 
-const char *
-image_packing_suffix(enum image_packing packing)
-{
-	return packings[packing].suffix;
-}
-
 enum image_packing
 image_packing_by_suffix(const char *path, size_t *length)
 {
@@ -109,7 +103,7 @@ image_packing_by_name(const char *name)
 {
 	for (int i = 0; i < IMAGE_PACKINGS; i++) {
 		enum image_packing packing = (enum image_packing)i;
-		const char *suffix = image_packing_suffix(packing);
+		const char *suffix = packings[packing].suffix;
 		if (strcmp(image_packing_name(packing), name) == 0 ||
 			(suffix && strcmp(suffix + 1, name) == 0))
 			return packing;

@@ -59,8 +59,13 @@ proves_end(const struct hone_reader *r, size_t got, size_t n)
 	       (got < n && r->file_size > 0 && r->offset >= r->file_size);
 }
 
-ptrdiff_t
-hone_reader_read_source(struct hone_reader *r, void *buf, size_t n)
+/*
+ * Reads up to n bytes from the source into buf and counts them. Returns a kept
+ * error or a remembered end without a call. Otherwise as hone_source.read(),
+ * with -EIO for an invalid result.
+ */
+static ptrdiff_t
+read_source(struct hone_reader *r, void *buf, size_t n)
 {
 	ptrdiff_t got;
 
@@ -190,14 +195,15 @@ hone_reader_fill(struct hone_reader *r, size_t wanted)
 		return take_kept_answer(r);
 	if (make_room(r, n))
 		return -ENOMEM;
-	got = hone_reader_read_source(r, (void *)(uintptr_t)r->view.end, n);
+	got = read_source(r, (void *)(uintptr_t)r->view.end, n);
 	if (got > 0)
 		r->view.end += got;
 	return got;
 }
 
-size_t
-hone_reader_take(struct hone_reader *r, void *buf, size_t n)
+/* Takes buffered bytes, at most n, into buf. Returns how many. */
+static size_t
+take_buffered(struct hone_reader *r, void *buf, size_t n)
 {
 	size_t buffered = hone_reader_buffered(r);
 
@@ -216,11 +222,11 @@ read_once(struct hone_reader *r, void *buf, size_t n)
 	ptrdiff_t got;
 
 	if (n >= r->bypass_size && !hone_reader_exact(r))
-		return hone_reader_read_source(r, buf, n);
+		return read_source(r, buf, n);
 	got = hone_reader_fill(r, 0);
 	if (got <= 0)
 		return got;
-	return (ptrdiff_t)hone_reader_take(r, buf, n);
+	return (ptrdiff_t)take_buffered(r, buf, n);
 }
 
 ptrdiff_t
@@ -231,7 +237,7 @@ hone_detail_stream_read(struct hone_stream *stream, void *buf, size_t n)
 
 	if (n > PTRDIFF_MAX)
 		n = PTRDIFF_MAX;
-	done = (ptrdiff_t)hone_reader_take(r, buf, n);
+	done = (ptrdiff_t)take_buffered(r, buf, n);
 	while ((size_t)done < n) {
 		got = read_once(r, (char *)buf + done, n - (size_t)done);
 		if (got <= 0)
@@ -251,7 +257,7 @@ hone_stream_read_some(struct hone_stream *stream, void *buf, size_t n)
 	if (n == 0)
 		return 0;
 	if (hone_reader_buffered(r) > 0)
-		return (ptrdiff_t)hone_reader_take(r, buf, n);
+		return (ptrdiff_t)take_buffered(r, buf, n);
 	return read_once(r, buf, n);
 }
 

@@ -134,13 +134,6 @@ hone_reader_exact(const struct hone_reader *r)
 }
 
 /*
- * Reads up to n bytes from the source into buf and counts them. Returns a kept
- * error or a remembered end without a call. Otherwise as hone_source.read(),
- * with -EIO for an invalid result.
- */
-ptrdiff_t hone_reader_read_source(struct hone_reader *r, void *buf, size_t n);
-
-/*
  * Makes one read after the buffered bytes: of the bytes missing to `wanted`,
  * and at least buffer_size; in exact mode of buffer_size bytes. Returns the
  * number of bytes; 0 at the end; or a negative errno, -ENOMEM included.
@@ -149,9 +142,6 @@ ptrdiff_t hone_reader_fill(struct hone_reader *r, size_t wanted);
 
 /* Drops the buffered bytes, taken bytes included. */
 void hone_reader_drop(struct hone_reader *r);
-
-/* Takes buffered bytes, at most n, into buf. Returns how many. */
-size_t hone_reader_take(struct hone_reader *r, void *buf, size_t n);
 
 /* The result of a call that has done bytes and then got answer from the source:
  * an error that follows bytes is kept for the next call. */
