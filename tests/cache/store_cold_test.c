@@ -57,19 +57,19 @@ PAIR_TEST(a_cold_value_is_kept_by_nobody)
 {
 	struct php_hone_key key = key_of("k");
 	uint64_t number = 0;
-	assert_int_equal(put_form(&writer, "k", 7, BYTES, true), 0);
+	assert_ok(put_form(&writer, "k", 7, BYTES, true));
 	php_hone_member_pin(&reader);
-	assert_int_equal(get(&reader, "k", &number), 0);
+	assert_ok(get(&reader, "k", &number));
 	assert_int_equal(number, 7);
 	assert_null(php_hone_store_known(&reader, &key));
 	php_hone_fetch_peek(&reader, &key);
 	php_hone_fetch_end(&reader);
-	assert_int_equal(php_hone_store_delete(&writer, &key), 0);
+	assert_ok(php_hone_store_delete(&writer, &key));
 	assert_int_equal(figures().retired, 0);
 	/* Within a fetch it is valid. */
-	assert_int_equal(put_form(&writer, "k", 8, BYTES, true), 0);
+	assert_ok(put_form(&writer, "k", 8, BYTES, true));
 	const struct php_hone_entry *entry = php_hone_fetch_find(&reader, &key);
-	assert_int_equal(php_hone_store_delete(&writer, &key), 0);
+	assert_ok(php_hone_store_delete(&writer, &key));
 	assert_true(figures().retired > BYTES);
 	assert_true(is_whole(entry, &number));
 	php_hone_fetch_end(&reader);
@@ -87,15 +87,14 @@ PAIR_TEST(a_cold_value_may_have_tags)
 		.cold = true};
 	struct php_hone_entry *entry;
 	uint64_t number = 0;
-	assert_int_equal(php_hone_store_reserve(&writer, &room, &entry), 0);
+	assert_ok(php_hone_store_reserve(&writer, &room, &entry));
 	assert_int_equal(entry->data_at % 8, 0);
 	entry->flags = PHP_HONE_COLD;
 	memset((char *)entry + entry->data_at, 'x', BYTES);
-	assert_int_equal(
-		php_hone_store_publish(&writer, entry, PHP_HONE_STORE), 0);
+	assert_ok(php_hone_store_publish(&writer, entry, PHP_HONE_STORE));
 	php_hone_member_pin(&reader);
 	assert_int_not_equal(get(&reader, "k", &number), -ENOENT);
-	assert_int_equal(php_hone_store_invalidate_tag(&writer, &tag), 0);
+	assert_ok(php_hone_store_invalidate_tag(&writer, &tag));
 	assert_int_equal(get(&reader, "k", &number), -ENOENT);
 	php_hone_member_unpin(&reader);
 }
@@ -103,11 +102,11 @@ PAIR_TEST(a_cold_value_may_have_tags)
 PAIR_TEST(figures_have_both_forms)
 {
 	uint64_t number = 0;
-	assert_int_equal(put_form(&writer, "w", 1, BYTES, false), 0);
-	assert_int_equal(put_form(&writer, "c", 2, BYTES, true), 0);
-	assert_int_equal(put_form(&writer, "c", 3, BYTES, true), 0);
-	assert_int_equal(get(&reader, "w", &number), 0);
-	assert_int_equal(get(&reader, "c", &number), 0);
+	assert_ok(put_form(&writer, "w", 1, BYTES, false));
+	assert_ok(put_form(&writer, "c", 2, BYTES, true));
+	assert_ok(put_form(&writer, "c", 3, BYTES, true));
+	assert_ok(get(&reader, "w", &number));
+	assert_ok(get(&reader, "c", &number));
 	struct php_hone_store_info info = figures();
 	assert_int_equal(info.entries, 2);
 	assert_int_equal(info.cold_entries, 1);
@@ -115,7 +114,7 @@ PAIR_TEST(figures_have_both_forms)
 	assert_int_equal(info.hits, 2);
 	assert_int_equal(info.cold_hits, 1);
 	assert_int_equal(info.packed, 2);
-	assert_int_equal(php_hone_store_clear(&writer), 0);
+	assert_ok(php_hone_store_clear(&writer));
 	info = figures();
 	assert_int_equal(info.cold_entries + info.cold_bytes, 0);
 	assert_int_equal(info.cold_hits, 0);
@@ -127,7 +126,7 @@ PAIR_TEST(memory_presses_from_an_eviction_until_a_quarter_is_free)
 	unsigned n = 0;
 	while (figures().evictions == 0) {
 		assert_false(presses());
-		assert_int_equal(put(&writer, numbered('a', n++), 1, BYTES), 0);
+		assert_ok(put(&writer, numbered('a', n++), 1, BYTES));
 	}
 	assert_true(presses());
 	size_t arena = figures().used + figures().free;
@@ -135,9 +134,9 @@ PAIR_TEST(memory_presses_from_an_eviction_until_a_quarter_is_free)
 		struct php_hone_key key = key_of(numbered('a', i));
 		assert_true(presses());
 		php_hone_store_delete(&writer, &key);
-		assert_int_equal(put(&writer, "a", 1, 1), 0);
+		assert_ok(put(&writer, "a", 1, 1));
 	}
-	assert_int_equal(put(&writer, "a", 1, 1), 0);
+	assert_ok(put(&writer, "a", 1, 1));
 	assert_false(presses());
 }
 
@@ -158,18 +157,16 @@ PAIR_TEST(no_cold_value_goes_while_many_are_warm)
 	size_t arena = figures().used + figures().free;
 	struct php_hone_store_info info = figures();
 	while (info.used - info.cold_bytes > arena / 10 + arena / 64) {
-		assert_int_equal(put_form(&writer, numbered('c', cold), cold,
-					 BYTES, true),
-			0);
+		assert_ok(put_form(
+			&writer, numbered('c', cold), cold, BYTES, true));
 		cold++;
 		info = figures();
 		assert_int_equal(info.cold_entries, cold);
 	}
 	unsigned before = cold;
 	for (unsigned i = 0; i < 4000; i++, cold++)
-		assert_int_equal(put_form(&writer, numbered('c', cold), cold,
-					 BYTES, true),
-			0);
+		assert_ok(put_form(
+			&writer, numbered('c', cold), cold, BYTES, true));
 	assert_true(count_of('c', 0, before) < before / 2);
 	assert_true(count_of('c', before, cold) > 2000);
 }
@@ -178,13 +175,10 @@ PAIR_TEST(no_cold_value_goes_while_many_are_warm)
 PAIR_TEST(a_window_prefers_warm_values)
 {
 	for (unsigned i = 0; i < 900; i++)
-		assert_int_equal(
-			put_form(&writer, numbered('c', i), i, BYTES, true), 0);
+		assert_ok(put_form(&writer, numbered('c', i), i, BYTES, true));
 	for (unsigned i = 0; !presses(); i++)
-		assert_int_equal(
-			put_form(&writer, numbered('w', i), i, BYTES, false),
-			0);
-	assert_int_equal(put_form(&writer, "large", 1, 500000, true), 0);
+		assert_ok(put_form(&writer, numbered('w', i), i, BYTES, false));
+	assert_ok(put_form(&writer, "large", 1, 500000, true));
 	assert_int_equal(count_of('c', 0, 900), 900);
 }
 
@@ -192,11 +186,10 @@ PAIR_TEST(a_window_prefers_warm_values)
 PAIR_TEST(other_values_are_no_reason_to_keep_cold_ones)
 {
 	for (unsigned i = 0; i < 1000; i++)
-		assert_int_equal(
-			put_form(&writer, numbered('c', i), i, BYTES, true), 0);
+		assert_ok(put_form(&writer, numbered('c', i), i, BYTES, true));
 	for (unsigned i = 0; i < 8000; i++)
-		assert_int_equal(put(&writer, numbered('t', i), i, BYTES), 0);
-	assert_int_equal(count_of('c', 0, 1000), 0);
+		assert_ok(put(&writer, numbered('t', i), i, BYTES));
+	assert_ok(count_of('c', 0, 1000));
 }
 
 /* ---- twins ---- */
@@ -218,11 +211,10 @@ PAIR_TEST(a_twin_is_no_store)
 		.n_tags = 1,
 		.ttl = 100};
 	struct php_hone_entry *made;
-	assert_int_equal(reserve(&writer, &room, 5, &made), 0);
+	assert_ok(reserve(&writer, &room, 5, &made));
 	made->value[1] |= PHP_HONE_PACKABLE;
-	assert_int_equal(
-		php_hone_store_publish(&writer, made, PHP_HONE_STORE), 0);
-	assert_int_equal(php_hone_store_claim(&writer, &key, 50), 0);
+	assert_ok(php_hone_store_publish(&writer, made, PHP_HONE_STORE));
+	assert_ok(php_hone_store_claim(&writer, &key, 50));
 	time_passes(10000);
 	for (unsigned i = 0; i < 32; i++) {
 		(void)begin_fetch("k");
@@ -251,7 +243,7 @@ PAIR_TEST(a_twin_is_no_store)
 	assert_int_equal(info.packed, 1);
 	assert_int_equal(info.warmed, 1);
 	assert_int_equal(php_hone_store_claim(&reader, &key, 1), -EBUSY);
-	assert_int_equal(php_hone_store_invalidate_tag(&writer, &tag), 0);
+	assert_ok(php_hone_store_invalidate_tag(&writer, &tag));
 	assert_null(begin_fetch("k"));
 	php_hone_fetch_end(&reader);
 }
@@ -262,12 +254,12 @@ PAIR_TEST(a_twin_comes_too_late)
 	struct php_hone_key key = key_of("k");
 	uint64_t number = 0;
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(put_form(&writer, "k", 1, 40000, true), 0);
+		assert_ok(put_form(&writer, "k", 1, 40000, true));
 		const struct php_hone_entry *entry = begin_fetch("k");
 		struct php_hone_entry *twin = reserve_twin(&reader, entry);
 		assert_non_null(twin);
 		if (i == 0)
-			assert_int_equal(put(&writer, "k", 2, 40000), 0);
+			assert_ok(put(&writer, "k", 2, 40000));
 		else
 			php_hone_store_delete(&writer, &key);
 		php_hone_store_publish_twin(&reader, twin, entry);
@@ -286,11 +278,11 @@ PAIR_TEST(a_twin_waits_for_nobody)
 	struct php_hone_room room = {.key = &key, .data = 10};
 	struct php_hone_entry *other;
 	wait_for_mutexes(false);
-	assert_int_equal(put_form(&writer, "k", 1, BYTES, true), 0);
-	assert_int_equal(reserve(&writer, &room, 1, &other), 0);
+	assert_ok(put_form(&writer, "k", 1, BYTES, true));
+	assert_ok(reserve(&writer, &room, 1, &other));
 	assert_null(reserve_twin(&reader, begin_fetch("k")));
 	php_hone_fetch_end(&reader);
-	assert_int_equal(mutex_waits(), 0);
+	assert_ok(mutex_waits());
 	php_hone_store_cancel(&writer, other);
 	wait_for_mutexes(true);
 }
@@ -298,7 +290,7 @@ PAIR_TEST(a_twin_waits_for_nobody)
 PAIR_TEST(an_entry_is_hot_from_the_eighth_hit_in_a_minute)
 {
 	uint64_t number = 0;
-	assert_int_equal(put_form(&writer, "k", 1, BYTES, true), 0);
+	assert_ok(put_form(&writer, "k", 1, BYTES, true));
 	for (unsigned round = 0; round < 2; round++) {
 		for (unsigned i = 1; i <= PHP_HONE_HOT; i++) {
 			const struct php_hone_entry *entry = begin_fetch("k");
@@ -315,9 +307,8 @@ PAIR_TEST(warm_twins_take_a_tenth_while_memory_presses)
 {
 	unsigned cold = 0;
 	while (!presses()) {
-		assert_int_equal(put_form(&writer, numbered('c', cold), cold,
-					 BYTES, true),
-			0);
+		assert_ok(put_form(
+			&writer, numbered('c', cold), cold, BYTES, true));
 		cold++;
 	}
 	size_t arena = figures().used + figures().free;
@@ -328,7 +319,7 @@ PAIR_TEST(warm_twins_take_a_tenth_while_memory_presses)
 			change_form(&reader, entry);
 		php_hone_fetch_end(&reader);
 		/* Makes free memory. */
-		assert_int_equal(put_form(&writer, "more", i, BYTES, true), 0);
+		assert_ok(put_form(&writer, "more", i, BYTES, true));
 	}
 	struct php_hone_store_info info = figures();
 	assert_true(info.warmed > 0);
@@ -358,9 +349,7 @@ PAIR_TEST(what_is_not_packed_is_evicted)
 {
 	writer.packs = true;
 	for (unsigned n = 0; n < 8000; n++)
-		assert_int_equal(
-			put_form(&writer, numbered('w', n), n, BYTES, false),
-			0);
+		assert_ok(put_form(&writer, numbered('w', n), n, BYTES, false));
 	assert_true(figures().evictions > 3000);
 }
 
@@ -377,9 +366,8 @@ PAIR_TEST(the_bytes_of_a_cold_entry_besides_its_data_are_known_before)
 				.n_tags = n,
 				.cold = true};
 			struct php_hone_entry *entry;
-			assert_int_equal(
-				php_hone_store_reserve(&writer, &room, &entry),
-				0);
+			assert_ok(
+				php_hone_store_reserve(&writer, &room, &entry));
 			assert_int_equal(
 				entry->data_at, php_hone_store_others(len, n));
 			php_hone_store_cancel(&writer, entry);
@@ -394,9 +382,7 @@ PAIR_TEST(after_32_in_vain_few_are_left_to_be_packed)
 	writer.packs = true;
 	writer.in_vain = 5;
 	for (unsigned n = 0; n < 8000; n++) {
-		assert_int_equal(
-			put_form(&writer, numbered('w', n), n, BYTES, false),
-			0);
+		assert_ok(put_form(&writer, numbered('w', n), n, BYTES, false));
 		for (; php_hone_store_to_pack(&writer) != NULL; left++)
 			php_hone_fetch_end(&writer);
 		assert_true(writer.in_vain <= PHP_HONE_PACKS);
@@ -405,9 +391,7 @@ PAIR_TEST(after_32_in_vain_few_are_left_to_be_packed)
 	/* One that is not in vain is enough. */
 	for (unsigned n = 0; figures().packed < 1000; n++) {
 		assert_true(n < 4000);
-		assert_int_equal(
-			put_form(&writer, numbered('x', n), n, BYTES, false),
-			0);
+		assert_ok(put_form(&writer, numbered('x', n), n, BYTES, false));
 		pack_all(&writer);
 	}
 }
@@ -419,15 +403,11 @@ PAIR_TEST(what_readers_have_is_not_packed)
 	writer.packs = true;
 	php_hone_member_pin(&reader);
 	for (unsigned n = 0; n < 500; n++) {
-		assert_int_equal(
-			put_form(&writer, numbered('r', n), n, BYTES, false),
-			0);
-		assert_int_equal(get(&reader, numbered('r', n), &number), 0);
+		assert_ok(put_form(&writer, numbered('r', n), n, BYTES, false));
+		assert_ok(get(&reader, numbered('r', n), &number));
 	}
 	for (unsigned n = 0; n < 6000; n++) {
-		assert_int_equal(
-			put_form(&writer, numbered('w', n), n, BYTES, false),
-			0);
+		assert_ok(put_form(&writer, numbered('w', n), n, BYTES, false));
 		pack_all(&writer);
 	}
 	struct php_hone_store_info info = figures();
@@ -451,15 +431,11 @@ hold(unsigned warm)
 	uint64_t number = 0;
 	php_hone_member_pin(&reader);
 	for (unsigned i = 0; i < warm; i++) {
-		assert_int_equal(
-			put_form(&writer, numbered('h', i), i, BYTES, false),
-			0);
-		assert_int_equal(get(&reader, numbered('h', i), &number), 0);
+		assert_ok(put_form(&writer, numbered('h', i), i, BYTES, false));
+		assert_ok(get(&reader, numbered('h', i), &number));
 	}
 	for (unsigned i = 0; i < 40; i++)
-		assert_int_equal(
-			put_form(&writer, numbered('h', i), i, BYTES, false),
-			0);
+		assert_ok(put_form(&writer, numbered('h', i), i, BYTES, false));
 }
 
 PAIR_TEST(the_hand_stops_when_it_has_enough_to_pack)
@@ -468,9 +444,7 @@ PAIR_TEST(the_hand_stops_when_it_has_enough_to_pack)
 	writer.packs = true;
 	hold(100);
 	for (unsigned i = 0; writer.n_packs == 0; i++) {
-		assert_int_equal(
-			put_form(&writer, numbered('w', i), i, BYTES, false),
-			0);
+		assert_ok(put_form(&writer, numbered('w', i), i, BYTES, false));
 		if (i >= 100)
 			(void)get(&writer, numbered('w', i), &number);
 	}
@@ -493,9 +467,8 @@ passed_by_a_store(unsigned number)
 {
 	const struct php_hone_shard *shard = php_hone_shard_at(writer.store, 0);
 	uint32_t from = shard->hand;
-	assert_int_equal(
-		put_form(&writer, numbered('c', number), number, BYTES, true),
-		0);
+	assert_ok(
+		put_form(&writer, numbered('c', number), number, BYTES, true));
 	return (shard->hand >= from ? 0 : shard->end - shard->first) +
 	       shard->hand - from;
 }

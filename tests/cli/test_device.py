@@ -242,8 +242,7 @@ def test_the_kernel_zeroes_and_nothing_is_discarded(hone, strace, loop, work):
     source = write_sparse(work / "disk.img", disk(2 * MIB))
     device, log = loop(4 * MIB), work / "trace"
     hone.ok("convert", "-q", source, device,
-            before=[*strace, "-o", str(log), "-e",
-                    "trace=fallocate,ioctl,openat"])
+            before=[*strace, "-o", str(log), "-e", "trace=fallocate,ioctl,openat"])
     modes = zero_calls(log)
     assert modes and set(modes) == {"FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE"}
     assert "DISCARD" not in log.read_text()

@@ -74,8 +74,7 @@ def read(files, tag=None):
     assert manifest["mediaType"] == entry["mediaType"]
     layer, = manifest["layers"]
     assert len(files) == 5
-    return Layout(files, manifest, json.loads(blob(manifest["config"])),
-                  blob(layer))
+    return Layout(files, manifest, json.loads(blob(manifest["config"])), blob(layer))
 
 
 def disk_of(layout):
@@ -139,8 +138,7 @@ def test_a_disk_may_be_all_zeros(hone, work, out, kind, size):
             work / "disk.img", f"oci:{out}/d")
     size = -(-size // 512) * 512
     assert disk_of(read(folder(out / "d"))) == bytes(size + MIB)
-    hone.ok("convert", "-q", "--oci-type", kind, work / "disk.img",
-            f"oci:{out}/e")
+    hone.ok("convert", "-q", "--oci-type", kind, work / "disk.img", f"oci:{out}/e")
     assert disk_of(read(folder(out / "e"))) == bytes(size)
 
 
@@ -163,14 +161,12 @@ def skopeo(*words):
 
 
 @pytest.mark.parametrize("kind", ["containerdisk", "artifact"])
-def test_skopeo_brings_a_layout_to_a_registry(
-        hone, web, debian, source, out, kind):
+def test_skopeo_brings_a_layout_to_a_registry(hone, web, debian, source, out, kind):
     if b"libcurl " not in hone.version:
         pytest.skip("this hone was built without libcurl")
     hone.ok("convert", "-q", "--oci-type", kind, source, f"oci:{out}/d:42")
     skopeo(f"oci:{out}/d:42", f"docker://{debian}/vms/d:1")
-    web.ok("convert", "-q", "--plain-http", f"oci://{debian}/vms/d:1",
-           out / "copy.raw")
+    web.ok("convert", "-q", "--plain-http", f"oci://{debian}/vms/d:1", out / "copy.raw")
     hone.ok("compare", "-q", source, out / "copy.raw")
     if kind == "containerdisk":
         hone.ok("convert", "-q", source, f"oci-archive:{out}/a.tar:42")
@@ -204,8 +200,7 @@ def test_podman_takes_a_layout_and_an_archive(hone, root, source, out, work):
 
 def test_an_image_is_added_as_it_is(hone, source, out, work):
     hone.ok("convert", "-q", "-c", source, work / "d.qcow2")
-    said = hone.fails("convert", "-f", "raw", work / "d.qcow2",
-                      f"oci:{out}/d")
+    said = hone.fails("convert", "-f", "raw", work / "d.qcow2", f"oci:{out}/d")
     assert "by -f raw --allow-disguised, or add --allow-disguised" in said
     hone.ok("convert", "-q", "-f", "raw", "--allow-disguised",
             work / "d.qcow2", f"oci:{out}/d")
@@ -247,8 +242,7 @@ def test_what_no_layout_can_be_is_refused(hone, small, out, name, words, said):
 
 def test_a_platform_has_two_or_three_words(hone, small, out):
     for platform in 'linux/"', "linux/a/b/c", "Linux/amd64", "a/" + "b" * 64:
-        said = hone.fails("convert", "--platform", platform, small,
-                          f"oci:{out}/d")
+        said = hone.fails("convert", "--platform", platform, small, f"oci:{out}/d")
         assert f"cannot have the platform '{platform}'" in said
     assert not os.listdir(out)
 
@@ -272,8 +266,7 @@ def test_only_an_empty_folder_is_replaced(hone, small, out):
         assert said.endswith("exists and is not an empty folder")
     assert folder(out / "old") == before
     for name in "oci:.", f"oci:{out}/new/.":
-        assert "ends with '.'" in hone.fails(
-            "convert", small, name, cwd=out / "new")
+        assert "ends with '.'" in hone.fails("convert", small, name, cwd=out / "new")
     hone.ok("convert", "-q", small, f"oci:{out}/link")
     assert sorted(os.listdir(out)) == ["file", "link", "new", "old"]
 
@@ -305,8 +298,7 @@ def test_what_appears_meanwhile_is_not_replaced(hone, image, out, limits):
         status, _, error = held.go_on()
     assert (status, b"is not an empty folder" in error) == (1, True)
     assert folder(out) == {"d/mine": b"x"}
-    with Stalled(command, "convert", image("filled_ext4"),
-                 f"oci:{out}/e") as held:
+    with Stalled(command, "convert", image("filled_ext4"), f"oci:{out}/e") as held:
         held.process.terminate()
         assert held.process.wait(timeout=1000) == -signal.SIGTERM
     assert os.listdir(out) == ["d"]
@@ -364,8 +356,7 @@ class Run:
 
     def clear(self):
         """Remove what a run left."""
-        subprocess.run(["find", self.out, "-mindepth", "1", "-delete"],
-                       check=True)
+        subprocess.run(["find", self.out, "-mindepth", "1", "-delete"], check=True)
 
 
 class Named(str):

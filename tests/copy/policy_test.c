@@ -250,7 +250,7 @@ exchange_blocks(int policy)
 	struct exchange x = {.block = block, .policy = policy};
 	pthread_t thread;
 
-	assert_int_equal(pthread_create(&thread, NULL, publish, &x), 0);
+	assert_ok(pthread_create(&thread, NULL, publish, &x));
 	for (unsigned round = 1; round <= ROUNDS; round++) {
 		/* Acquire: pairs with the release in publish(). */
 		while (atomic_load_explicit(
@@ -261,7 +261,7 @@ exchange_blocks(int policy)
 		/* Release: the writer may overwrite what was read. */
 		atomic_store_explicit(&x.seen, round, memory_order_release);
 	}
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_ok(pthread_join(thread, NULL));
 	assert_int_equal(x.torn, 0);
 }
 
@@ -393,14 +393,13 @@ TEST(copies_stay_right_while_limit_threshold_and_traits_change)
 	atomic_store(&done, false);
 	for (int i = 0; i < CALLERS; i++) {
 		seeds[i] = support_random(&random);
-		assert_int_equal(pthread_create(&threads[i], NULL,
-					 copy_until_done, &seeds[i]),
-			0);
+		assert_ok(pthread_create(
+			&threads[i], NULL, copy_until_done, &seeds[i]));
 	}
 	change_limits();
 	atomic_store(&done, true);
 	for (int i = 0; i < CALLERS; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_ok(pthread_join(threads[i], NULL));
 	assert_int_equal(wrong, 0);
 	assert_choice_follows_the_traits();
 	hone_copy_set_threshold(0);
