@@ -233,10 +233,14 @@ parse_format(struct job *job, enum image_packing *packing)
 			"the name does not say which format; add one of: %s "
 			"(gce is the archive that Google imports)",
 			cli_list_formats(list, "-O ", true));
+	size_t length;
+	bool packs = image_packing_by_suffix(job->name, &length) !=
+		     IMAGE_PACKING_NONE;
 	return cli_fail(job->name,
-		"suffix '%s' means a format that hone cannot write; add one "
-		"of: %s",
-		strrchr(job->name, '.'), cli_list_formats(list, "-O ", true));
+		"suffix '%s' means a %s that hone cannot write; %s one of: %s",
+		strrchr(job->name, '.'), packs ? "packing" : "format",
+		packs ? "a name with '.zst' or '.gz' is packed; or add" : "add",
+		cli_list_formats(list, "-O ", true));
 }
 
 /* Set create.packing by --pack, or by the name. */

@@ -558,5 +558,6 @@ def test_no_name_of_another_packing_is_written(hone, tmp_path):
         out = tmp_path / f"out.img.{suffix}"
         line = hone.fails("convert", disk, out)
         assert "that hone cannot write" in line and not out.exists(), line
+        assert "a name with '.zst' or '.gz' is packed" in line
         hone.ok("convert", "-O", "raw", disk, out)
         hone.ok("info", "--unpack", "none", out)
