@@ -259,17 +259,20 @@ read_header(struct xz *xz, struct image_decode *io)
 }
 
 /* The caller frees the filters. */
-static bool
+static lzma_ret
 parse_block(struct xz *xz, const struct image_decode *io)
 {
+	if (io->in_left == 0)
+		return LZMA_BUF_ERROR;
 	xz->block = (lzma_block){
 		.version = 1,
 		.header_size = lzma_block_header_size_decode(io->in[0]),
 		.check = xz->flags.check,
 		.filters = xz->filters,
 	};
-	return io->in_left >= xz->block.header_size &&
-	       lzma_block_header_decode(&xz->block, NULL, io->in) == LZMA_OK;
+	if (io->in_left < xz->block.header_size)
+		return LZMA_BUF_ERROR;
+	return lzma_block_header_decode(&xz->block, NULL, io->in);
 }
 
 static lzma_ret
@@ -296,8 +299,10 @@ read_block(struct xz *xz, struct image_decode *io)
 {
 	if (io->in_left && io->in[0] == 0)
 		return drain(xz, INDEX);
-	if (!io->in_left || !parse_block(xz, io))
-		return send_rest(xz);
+	lzma_ret rc = parse_block(xz, io);
+	/* liblzma does not know the blocks that were left out. */
+	if (rc != LZMA_OK)
+		return rc == LZMA_MEM_ERROR ? rc : send_rest(xz);
 	lzma_filters_free(xz->filters, NULL);
 	if (xz->block.compressed_size == LZMA_VLI_UNKNOWN ||
 		xz->block.uncompressed_size == LZMA_VLI_UNKNOWN)
@@ -332,7 +337,7 @@ begin_alone(struct xz *xz, struct image_decode *io)
 	lzma_ret rc = LZMA_MEMLIMIT_ERROR;
 
 	/* read_block() has parsed it. */
-	if (!parse_block(xz, io))
+	if (parse_block(xz, io) != LZMA_OK)
 		return LZMA_MEM_ERROR;
 	uint64_t memory = lzma_raw_decoder_memusage(xz->filters);
 	if (memory == UINT64_MAX)

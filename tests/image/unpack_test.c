@@ -104,6 +104,17 @@ STANDS_FOR(lzma_ret, lzma_code, lzma_stream *stream, lzma_action action)
 	return rc;
 }
 
+/* Headers of blocks that are read before there is no memory; 0: all. */
+static unsigned headers;
+
+STANDS_FOR(lzma_ret, lzma_block_header_decode, lzma_block *block,
+	const lzma_allocator *allocator, const uint8_t *in)
+{
+	if (headers && --headers == 0)
+		return LZMA_MEM_ERROR;
+	return __real_lzma_block_header_decode(block, allocator, in);
+}
+
 struct bytes {
 	unsigned char data[ROOM];
 	size_t length;
@@ -1282,6 +1293,18 @@ TEST(blocks_of_zeros_that_xz_repeats_are_unpacked_once)
 		0);
 	expect_disk(length);
 	assert_in_range(by_liblzma, 5 * EACH, 13 * EACH);
+}
+
+TEST(a_header_of_xz_without_memory_is_no_damage)
+{
+	size_t length = make_disk(disk, ZEROS_50);
+
+	packed.length = 0;
+	pack_xz_blocks(&packed, disk, length, EACH);
+	headers = 40;
+	assert_int_equal(
+		unpack_by(IMAGE_PACKING_XZ, &packed, &by_default, 2, &result),
+		-ENOMEM);
 }
 
 /* Blocks that are repeated, zeros or not, between others. */
