@@ -3,7 +3,7 @@
 from exact_cases import orders_in, shape_of
 from modelled import orders_of
 
-# The atomic accesses of spill.h and spill.c: function, operation, location,
+# The atomic accesses of mempool.h and spill.c: function, operation, location,
 # order, that of a failed compare-and-swap, macro of spill.pml.
 TABLE = """
 take_spilled load  stack   acquire -       TAKE_LOAD
@@ -15,7 +15,7 @@ pop_spilled  compare_exchange_weak stack acq_rel acquire POP_SWAP
 """
 
 # Digest of the code that spill.pml follows; check.py prints a new one.
-SHAPE = "a445b466e41e7d08"
+SHAPE = "73d973b389a090dd"
 
 # By the name of the assertion in spill.pml.
 PROMISES = {"once": 1, "was_written": 2, "was_emptied": 4, "is_kept": 8}
