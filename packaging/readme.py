@@ -201,7 +201,7 @@ def try_php(chroot):
         + "unset($found);\n" + block + "var_dump($found);\n"
         + block + "var_dump($found, $routes === load_routes());\n"
         + f"var_dump({cell('php')} === load_routes());\n")
-    option = re.search(r"`php` has .*? only with `(.*?)`", section("PHP"))[1]
+    option = re.search(r"`php` has .*? is on: `(.*?)`", section("PHP"))[1]
     shown = chroot.type(f"php {option} routes.php")
     assert shown.split() == ["bool(false)", *["bool(true)"] * 3], shown
 

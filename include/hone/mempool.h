@@ -433,10 +433,10 @@ struct hone_mempool_magazine {
  * out, put others of the pool in, set count, and pass the magazine to another
  * thread. hone_mempool_put_magazine() gives the magazine back, even empty.
  *
- * The caller may hold any number of magazines that were full and whose objects
- * have not been put back. The caller may hold one other magazine for each open
- * cache: with more, a put may find no magazine and fault. With
- * HONE_MEMPOOL_EXACT, a magazine counts as full from three quarters of the
+ * Any number of magazines may be out that were full when a caller got them and
+ * whose objects are all still out. Of other magazines, the whole pool may have
+ * one out for each open cache: with more, a put may find no magazine and fault.
+ * With HONE_MEMPOOL_EXACT, a magazine counts as full from three quarters of the
  * cache size on, or from the cache size less 64 if that is more. Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT struct hone_mempool_magazine *

@@ -45,9 +45,8 @@
 #define QUEUE_SECOND 1000000000
 /* Looks before a thread sleeps: together 1 us or less. */
 #define QUEUE_LOOKS 20
-/* A wait that takes less is brief: 1.5 times as long as the wait of two threads
- * that answer each other and both sleep, in the virtual machine in which that
- * took longest (docs/design/ring.md). */
+/* A wait that takes less is brief: longer than the 31 us of two threads that
+ * answer each other and both sleep (docs/design/ring.md). */
 #define QUEUE_BRIEF_NS 50000
 /* After this time, each CPU has completed a store. */
 #define QUEUE_SETTLED_NS 1000000
@@ -61,7 +60,7 @@ struct queue_end {
 	uint32_t state;    /* 2 for each, and 1 if one of them is woken */
 	uint32_t sequence; /* the futex; goes up before each wake */
 	int32_t cpu;       /* of the last thread that woke one, plus 1 */
-	uint32_t brief;    /* the last wait was: see queue_spin() */
+	uint32_t brief;    /* the last wait with a sleep was: queue_spin() */
 };
 
 #define QUEUE_WAITER 2u
@@ -341,9 +340,9 @@ queue_looks(const struct queue_call *c)
 
 /*
  * Looks before the call sleeps; for as long as a brief wait takes if the last
- * wait at this end was brief. With fewer looks, two threads that answer each
- * other go on to sleep in turns, once both have slept. Sets *began after the
- * first looks, which often suffice.
+ * wait with a sleep at this end was brief. With fewer looks, two threads that
+ * answer each other go on to sleep in turns, once both have slept. Sets *began
+ * after the first looks, which often suffice.
  */
 static size_t
 queue_spin(const struct queue_call *c, int64_t *began)
@@ -364,16 +363,18 @@ queue_spin(const struct queue_call *c, int64_t *began)
 		return 0;
 	do {
 		done = queue_looks(c);
-	} while (done == 0 && (now = queue_now()) < c->deadline &&
+	} while (done == 0 && !queue_is_over(c) &&
+		 (now = queue_now()) < c->deadline &&
 		 now - *began < QUEUE_BRIEF_NS);
 	return done;
 }
 
-/* After a wait in which the call slept. */
+/* After a wait in which the call slept. One in vain is not brief: a thread that
+ * tries again and again, with near deadlines, sleeps. */
 static void
-queue_note(struct queue_end *end, int64_t began)
+queue_note(struct queue_end *end, int64_t began, size_t done)
 {
-	uint32_t brief = queue_now() - began < QUEUE_BRIEF_NS;
+	uint32_t brief = done > 0 && queue_now() - began < QUEUE_BRIEF_NS;
 
 	/* Relaxed, as cpu. Each call reads the line, so it changes rarely. */
 	if (__atomic_load_n(&end->brief, __ATOMIC_RELAXED) != brief)
@@ -438,7 +439,7 @@ queue_wait(struct hone_queue *q, const struct queue_call *c)
 		}
 	}
 	if (slept && began != 0)
-		queue_note(queue_end_of(c), began);
+		queue_note(queue_end_of(c), began, done);
 	if (owes) {
 		queue_heavy(q);
 		if (queue_is_ready(c))

@@ -8,8 +8,8 @@
  *   stream.c      create, close and configure; memory and operations of the
  *                 caller as sources
  *   line.c        lines; seek.c: positions
- *   buffer.c      read and peek; reads of the source, and the place of the
- * bytes source_*.c    another kind of source each
+ *   buffer.c      read and peek; reads of the source; where its bytes lie
+ *   source_*.c    another kind of source each
  *
  * Whole files, without a stream:
  *

@@ -240,7 +240,8 @@ pop_meanwhile(int number)
 /* The thief stops where it reads the slot: the page is closed. */
 TEST(the_owner_has_the_last_item_before_a_thief_that_stopped)
 {
-	struct sigaction usual, action = {.sa_handler = pop_meanwhile};
+	struct sigaction usual, action = {.sa_handler = pop_meanwhile,
+					.sa_flags = (int)SA_RESETHAND};
 	int item;
 
 	stopped.size = (size_t)sysconf(_SC_PAGESIZE);

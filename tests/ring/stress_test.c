@@ -524,7 +524,8 @@ static void
 play(unsigned flags, size_t capacity, unsigned resume,
 	void *(*const run[])(void *), size_t n)
 {
-	struct sigaction usual, action = {.sa_handler = open_page};
+	struct sigaction usual, action = {.sa_handler = open_page,
+					.sa_flags = (int)SA_RESETHAND};
 	pthread_t threads[5];
 
 	stage = (struct stage){

@@ -325,8 +325,7 @@ DIRECTORY_TEST(a_file_above_4_gib_is_read)
 #endif
 
 /* The advice that hone_read_file() gives the kernel for large results. The
- * linker puts the function below in place of the library's calls: see
- * meson.build. */
+ * linker puts the function below in place of the library's calls. */
 
 #define HUGE ((size_t)2 << 20)
 

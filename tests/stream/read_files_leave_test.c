@@ -297,7 +297,7 @@ DIRECTORY_TEST(a_cancelled_read_leaves_nothing_open)
 
 /*
  * Threads that are cancelled while they read files. The linker puts the
- * function below in place of the library's call: see meson.build.
+ * function below in place of the library's call.
  */
 
 static struct {

@@ -160,7 +160,7 @@ DIRECTORY_TEST(signals_are_the_callers)
 
 /*
  * Batches that have fewer descriptors than threads. The linker puts the
- * functions below in place of the library's calls: see meson.build.
+ * functions below in place of the library's calls.
  */
 
 static const char *const path = "file";

@@ -81,8 +81,10 @@ hone_memcpy(void *dst, const void *src, size_t n, int policy)
 				__ATOMIC_RELAXED)(dst, src, n);
 			return;
 		}
-		/* Hides from GCC that n is longer than short arrays. */
-		__asm__("" : "+r"(n));
+		/* Hides from GCC that n is longer than short arrays. Only of a
+		 * constant GCC knows that the copy is too long. */
+		if (!__builtin_constant_p(n))
+			__asm__("" : "+r"(n));
 		hone_detail_copy_any(dst, src, n);
 		return;
 	}
