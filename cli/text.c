@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text from outside: file names and words of the command line. */
+/* Text from outside, such as names, sizes and ranges, and how it is printed. */
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>

@@ -256,6 +256,7 @@ def header():
 
 def main():
     folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
     version = re.search("version: '(.*)'", read(ROOT / "meson.build"))[1]
     licence = "\n".join(f" * {line}".rstrip()
                         for line in read(ROOT / "LICENSE").splitlines())

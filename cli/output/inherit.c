@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies the properties of a replaced file to the new one: owner and group,
- * permissions or ACL, and the extended attributes of the user.
+ * The properties of a new file: those of the file that it replaces (owner and
+ * group, permissions or ACL, the extended attributes of the user), or
+ * permissions that the files of the source limit.
  */
 #include <endian.h>
 #include <errno.h>
@@ -268,7 +269,6 @@ output_inherit(struct output *output)
  * give. A secret disk stays secret, whatever the umask is.
  */
 
-#define ACL "system.posix_acl_access"
 #define DEFAULT_ACL "system.posix_acl_default"
 
 struct limit {

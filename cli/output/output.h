@@ -72,12 +72,11 @@ void output_remove_folder(const struct output *output, const char *name);
 int output_sync(int fd);
 
 /*
- * Permissions of a file whose copy may get another owner or group. The new
- * group must not get the permissions of the old group. A user without access by
- * the bits of the old owner or group must not get access by other bits.
+ * inherit.c: the nine permission bits of a copy that may get another owner or
+ * group, of a file without an ACL. The new group must not get the permissions
+ * of the old group. A user without access by the bits of the old owner or group
+ * must not get access by other bits.
  */
-
-/* The nine permission bits of a file without an ACL. */
 mode_t mode_restrict(mode_t mode, bool keeps_owner, bool keeps_group);
 
 #endif

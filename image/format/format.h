@@ -11,9 +11,10 @@
  *	refuse.c	refuses packed files, archives and web pages
  *	qcow2/, vmdk/, vhd/, raw.c, gce.c	the formats
  *	packed/		a raw disk that is packed
- *	source.c	what they share, and files that an image names;
- *slices.c: a cache of tables; bytes.h: numbers signatures.c	tests for a
- *second format in the file
+ *	source.c	what they share, and files that an image names
+ *	slices.c	a cache of tables
+ *	bytes.h		numbers
+ *	signatures.c	tests for a second format in the file
  */
 #include "codec/codec.h"
 #include "error.h"

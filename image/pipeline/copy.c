@@ -496,7 +496,8 @@ share_all(struct image_copy *copy, struct image_error *err)
  * Tries to share the first block of the source. The shared block is removed
  * again: the header of the sink does not fill the block, and unwritten bytes
  * must read as zeros. Some file systems share blocks but cannot remove them.
- * Sets copy->share.
+ * Sets copy->share if the file system can do both. The sink reads as zeros
+ * after that.
  */
 static int
 try_share(struct image_copy *copy, struct image_error *err)

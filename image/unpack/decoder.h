@@ -82,10 +82,10 @@ struct image_decoder {
 
 	/*
 	 * Decode until the input or the room for the output ends, or the
-	 * member. Without input, the packed bytes have ended. A call that needs
-	 * more input changes nothing. Returns -EINVAL for damaged data and
-	 * -E2BIG for data that needs more memory than the limit, with io->why;
-	 * or -ENOMEM.
+	 * member; or return earlier, with some output. Without input, the
+	 * packed bytes have ended. A call that needs more input changes
+	 * nothing. Returns -EINVAL for damaged data and -E2BIG for data that
+	 * needs more memory than the limit, with io->why; or -ENOMEM.
 	 */
 	int (*decode)(void *state, struct image_decode *io);
 

@@ -31,7 +31,7 @@
 #define BLOCK_KIND 6
 #define WINDOW ((uint64_t)1 << WINDOW_BITS)
 /* gzip writes 8 MiB of zeros as a block of 8,210 bytes. */
-#define REPEAT_MOST 12288
+#define REPEAT_MOST 8704
 /* hone writes zeros as blocks of two lengths. */
 #define REPEATS 4
 /* A CRC and a length of 32 bits each. */
@@ -109,7 +109,8 @@ gzip_open(void **state, uint64_t memory, unsigned threads)
 {
 	struct gunzip *g = calloc(1, sizeof(*g));
 
-	/* A window of 32 KiB is below every limit. */
+	/* A window of 32 KiB, the blocks and zlib's state are 75 KiB: below
+	 * every limit. */
 	(void)memory;
 	(void)threads;
 	*state = NULL;
@@ -166,6 +167,8 @@ begin_record(struct gunzip *g)
 	struct repeat *repeat = &g->repeats[g->next];
 
 	g->records = g->zeros >= WINDOW;
+	if (!g->records)
+		return;
 	g->length_recorded = g->left > 0;
 	repeat->bits = 0;
 	repeat->bytes[0] = g->byte;
@@ -222,19 +225,19 @@ repeats(const struct gunzip *g, const struct repeat *repeat,
 	return true;
 }
 
-/* Leave out the next block, if it is known. Returns whether it was. */
-static bool
+/* Leave out the next block, if it is known. */
+static void
 leave_out(struct gunzip *g, struct image_decode *io)
 {
 	const struct repeat *repeat = g->repeats;
 	unsigned i = 0;
 
 	if (!g->between || g->zeros < WINDOW)
-		return false;
+		return;
 	while (i < REPEATS && !repeats(g, repeat + i, io))
 		i++;
 	if (i == REPEATS)
-		return false;
+		return;
 	repeat += i;
 	/* A block is longer than the bits that are left of a byte. */
 	size_t taken = (repeat->bits - g->left + 7) / 8;
@@ -248,7 +251,6 @@ leave_out(struct gunzip *g, struct image_decode *io)
 		g->crc, repeat->crc, (z_off_t)repeat->zeros);
 	inflatePrime(&g->stream, -1, 0);
 	inflatePrime(&g->stream, (int)g->left, g->byte >> (8 - g->left));
-	return true;
 }
 
 /* Write zeros of blocks that were left out. */
@@ -309,7 +311,7 @@ check_trailer(struct gunzip *g, struct image_decode *io)
 	return 0;
 }
 
-/* Decode up to the end of a block, or some blocks of zeros. */
+/* Decode up to the end of a block, or leave one out. */
 static int
 decode_blocks(struct gunzip *g, struct image_decode *io)
 {
@@ -318,10 +320,10 @@ decode_blocks(struct gunzip *g, struct image_decode *io)
 	int rc = Z_OK;
 
 	do {
-		while (g->pending == 0 && leave_out(g, io))
-			;
+		if (g->pending == 0)
+			leave_out(g, io);
 		put_zeros(g, io);
-		if (io->out_left < room)
+		if (io->out_left < room || g->pending)
 			break;
 		if (g->between)
 			begin_record(g);

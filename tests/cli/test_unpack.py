@@ -561,3 +561,5 @@ def test_no_name_of_another_packing_is_written(hone, tmp_path):
         assert "a name with '.zst' or '.gz' is packed" in line
         hone.ok("convert", "-O", "raw", disk, out)
         hone.ok("info", "--unpack", "none", out)
+    line = hone.fails("convert", disk, tmp_path / "out.vhdx.gz")
+    assert "suffix '.vhdx.gz' means a format" in line and "packed" not in line

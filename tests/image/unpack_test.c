@@ -1259,12 +1259,21 @@ TEST(repeated_blocks_of_gzip_have_the_verdict_and_the_bytes_of_zlib)
 		const struct way *way = &ways[i / 12];
 		assert_ok(unpack_by(GZIP, &packed, way, 1, &result));
 		expect_disk(length - 100);
+		/* A second member is decoded by what the first one left. */
+		size_t member = packed.length;
+		add(&packed, packed.data, member);
+		assert_ok(unpack_by(GZIP, &packed, way, 1, &result));
+		assert_int_equal(result.length, 2 * (length - 100));
+		assert_memory_equal(
+			result.data + length - 100, disk, length - 100);
+		packed.length = member;
 		for (int n = 0; n < 40; n++) {
 			size_t bit = support_random(&random) %
 				     (8 * (packed.length - 10));
 			unsigned char *at = &packed.data[10 + bit / 8];
 			*at ^= (unsigned char)(1 << bit % 8);
-			int rc = unpack_by(GZIP, &packed, &ways[0], 1, &result);
+			int rc = unpack_by(GZIP, &packed,
+				n % 8 ? &ways[0] : way, 1, &result);
 			bool good = zlib_completes(&packed, right, &length);
 			assert_int_equal(rc == 0, good);
 			if (good)
