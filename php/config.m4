@@ -142,8 +142,7 @@ if test "$PHP_HONE" != "no"; then
     fileread/whole.c
     cache/api/block.c cache/api/cold.c cache/api/counters.c cache/api/entries.c
     cache/api/fetch.c cache/api/info.c cache/api/methods.c cache/api/multi.c
-    cache/api/names.c cache/api/remember.c cache/api/walk.c
-    cache/api/write.c
+    cache/api/remember.c cache/api/walk.c cache/api/write.c
     cache/objects/dates.c cache/objects/hooks.c cache/objects/objects.c
     cache/objects/objects_text.c cache/objects/serialize.c
     cache/process/cache.c cache/process/early.c cache/process/fork.c

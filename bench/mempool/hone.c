@@ -1,8 +1,62 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hone's pool: cache, cursor and magazines, in the loops of the rivals. */
+/*
+ * Hone's pool: cache (plain_...), cursor (cursor_...) and magazines, in the
+ * loops of the rivals. If NATIVE is defined, only the pools in a caller that is
+ * compiled for this machine.
+ */
+#include <hone/mempool.h>
 #include "pools.h"
-#include "hone_loops.h"
 
+#define POOL plain
+#define POOL_BEGIN(t) struct hone_mempool_cache *cache = (t)
+#define POOL_END() (void)0
+#define POOL_GET(p, n) hone_mempool_get_bulk(cache, p, n)
+#define POOL_PUT(p, n) hone_mempool_put_bulk(cache, p, n)
+#include "loop.h"
+
+/* A cursor is in registers. n is constant except in the loop POOL_cycle_any. */
+static inline int
+cursor_get(struct hone_mempool_cursor *cursor, void **objects, unsigned n)
+{
+	if (n != 1)
+		return hone_mempool_cursor_get_bulk(cursor, objects, n);
+	*objects = hone_mempool_cursor_get(cursor);
+	return *objects ? 0 : -1;
+}
+
+static inline void
+cursor_put(struct hone_mempool_cursor *cursor, void **objects, unsigned n)
+{
+	if (n == 1)
+		hone_mempool_cursor_put(cursor, *objects);
+	else
+		hone_mempool_cursor_put_bulk(cursor, objects, n);
+}
+
+#define POOL cursor
+#define POOL_BEGIN(t)                                                          \
+	struct hone_mempool_cursor cursor;                                     \
+	hone_mempool_cursor_begin(&cursor, t)
+#define POOL_END() hone_mempool_cursor_end(&cursor)
+#define POOL_GET(p, n) cursor_get(&cursor, p, n)
+#define POOL_PUT(p, n) cursor_put(&cursor, p, n)
+#include "loop.h"
+
+#ifdef NATIVE
+#define ROW(name, loops)                                                       \
+	{                                                                      \
+		name, NULL, pool_hone_missing, pool_hone_open,                 \
+			pool_hone_enter, loops##_cycle, loops##_touch,         \
+			loops##_produce, loops##_consume, loops##_take,        \
+			loops##_give                                           \
+	}
+
+const struct pool_subject pool_hone_native[] = {
+	ROW("hone", plain),
+	ROW("hone-cursor", cursor),
+	{0},
+};
+#else
 /*
  * Whole magazines, as many as hold `keep` objects. The loop keeps the addresses
  * of the magazines, and reaches the objects through them.
@@ -100,3 +154,4 @@ const struct pool_subject pool_hone_magazine[] = {
 		plain_take, plain_give},
 	{0},
 };
+#endif

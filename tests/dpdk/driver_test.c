@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The mempool driver without DPDK: stub/ has what the driver includes of DPDK.
+ * The mempool driver without DPDK: stub.h has what the driver includes of DPDK.
  * So the test chooses the number of an lcore, and what fails. test_dpdk.py runs
  * the driver in DPDK.
  */

@@ -1,8 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The class Hone\CacheEntries: an iterator over keys. */
+/* The class Hone\CacheEntries: an iterator over keys; and the names of results.
+ */
 #include "../cache.h"
 #include "names.h"
 #include "zend_interfaces.h"
+
+zend_string *php_hone_names[PHP_HONE_NAME_COUNT];
+
+void
+php_hone_names_minit(void)
+{
+	static const char *const names[] = {
+#define NAME(name) #name,
+		PHP_HONE_NAMES(NAME)
+#undef NAME
+	};
+
+	for (unsigned i = 0; i < PHP_HONE_NAME_COUNT; i++)
+		php_hone_names[i] = zend_string_init_interned(
+			names[i], strlen(names[i]), true);
+}
 
 struct entries {
 	struct php_hone_walk walk;

@@ -3,7 +3,8 @@
 #define PHP_HONE_CACHE_NAMES_H
 /*
  * The keys of results that have an array for each key of the cache, as strings
- * that PHP interned when it started: no array has strings of its own.
+ * that PHP interned when it started: no array has strings of its own. entries.c
+ * has them.
  */
 #include "../../php_hone.h"
 

@@ -118,7 +118,7 @@ def test_opcache_computes_ini_get_once_for_all_pools(start_fpm):
         {'shop': pool('shop'), 'none': STATIC})
     for name, enabled in (('shop', True), ('none', False)):
         for _ in range(10):
-            assert master.page(name, script='enabled.php').json() == [
+            assert master.page(name, do='enabled').json()['result'] == [
                 '1', enabled, enabled, enabled]
 
 

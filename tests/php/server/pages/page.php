@@ -92,6 +92,8 @@ $result = match ($_GET['do'] ?? '') {
     'check' => array_keys(array_filter(iterator_to_array(Cache::entries('work')),
         fn($key) => !is_whole($key, Cache::fetch($key) ?? value($key, 0)), ARRAY_FILTER_USE_KEY)),
     'setting' => ini_get($key),
+    // opcache computes the first when it compiles this file.
+    'enabled' => [ini_get('apc.enabled'), apcu_enabled(), Cache::enabled(), Cache::info()['enabled']],
     'pid' => null,
 };
 header('Content-Type: application/json');
