@@ -9,7 +9,7 @@
 #include "store_support.h"
 
 static struct php_hone_store *store;
-static struct php_hone_member killed;
+static struct php_hone_member auditor;
 /* The values that all processes have compared. */
 static uint64_t *checked;
 
@@ -20,7 +20,7 @@ static void
 work(unsigned number, uint64_t random)
 {
 	struct php_hone_member w;
-	php_hone_member_forget(&killed);
+	php_hone_member_forget(&auditor);
 	if (php_hone_member_join(&w, store) != 0)
 		_exit(2);
 	w.packs = true;
@@ -90,7 +90,7 @@ TEST(killed_at_random)
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(checked, MAP_FAILED);
 	store = make_store((size_t)2 << 20, 2);
-	assert_ok(php_hone_member_join(&killed, store));
+	assert_ok(php_hone_member_join(&auditor, store));
 	for (unsigned i = 0; i < WORKERS; i++)
 		pids[i] = start_worker(i, support_random(&random));
 	unsigned kills = 0;
@@ -110,7 +110,7 @@ TEST(killed_at_random)
 		kills++;
 		pids[i] = start_worker(i, support_random(&random));
 		if (kills % 16 == 0) {
-			const char *problem = audit(&killed);
+			const char *problem = audit(&auditor);
 			if (problem != NULL)
 				printf("# %s\n", problem);
 			assert_null(problem);
@@ -120,9 +120,9 @@ TEST(killed_at_random)
 		kill(pids[i], SIGKILL);
 		assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
 	}
-	assert_null(audit(&killed));
+	assert_null(audit(&auditor));
 	struct php_hone_store_info info;
-	php_hone_store_info(&killed, &info);
+	php_hone_store_info(&auditor, &info);
 	printf("# %u killed, %llu times with a mutex; %llu stores, %llu values "
 	       "compared, %llu packed, %llu made warm, %llu evicted\n",
 		kills, (unsigned long long)info.recoveries,
@@ -137,12 +137,12 @@ TEST(killed_at_random)
 	for (unsigned i = 0; i < 16; i++) {
 		char name[16];
 		snprintf(name, sizeof name, "large %u", i);
-		assert_ok(put(&killed, name, 1, info.largest_value));
+		assert_ok(put(&auditor, name, 1, info.largest_value));
 	}
-	php_hone_store_clear(&killed);
-	php_hone_store_info(&killed, &info);
+	php_hone_store_clear(&auditor);
+	php_hone_store_info(&auditor, &info);
 	assert_int_equal(info.retired + info.used, 0);
-	php_hone_member_leave(&killed);
+	php_hone_member_leave(&auditor);
 	php_hone_store_unmap(store);
 }
 

@@ -182,7 +182,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     def url(self, path="/disk.img", user=""):
         """The address of a file."""
-        return (f"{self.scheme}://{user}127.0.0.1:" f"{self.server_address[1]}{path}")
+        return (f"{self.scheme}://{user}127.0.0.1:{self.server_address[1]}{path}")
 
     __str__ = url
 

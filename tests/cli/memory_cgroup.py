@@ -59,7 +59,7 @@ def limited(limit):
     try:
         group.make(limit)
     except OSError as reason:
-        pytest.skip(f"no cgroup with a limit of memory can be made here: " f"{reason}")
+        pytest.skip(f"no cgroup with a limit of memory can be made here: {reason}")
     try:
         yield group
     finally:

@@ -306,7 +306,7 @@ def test_an_image_larger_than_the_device_is_refused(hone, loop, work):
     source = write_sparse(work / "disk.img", disk(2 * MIB + 1))
     device = loop(2 * MIB)
     said = hone.fails("convert", source, device)
-    assert said == (f"hone: {device}: has 2097152 bytes, and the image has " "2097153")
+    assert said == (f"hone: {device}: has 2097152 bytes, and the image has 2097153")
     assert content(device) == stale(2 * MIB)
 
 
@@ -349,7 +349,7 @@ def test_a_device_that_another_process_uses_is_refused(hone, loop, small):
         said = hone.fails("convert", small, device)
     finally:
         os.close(fd)
-    assert said == (f"hone: {device}: is in use by the system or by another " "process")
+    assert said == (f"hone: {device}: is in use by the system or by another process")
     with locked(device, WRITER):
         assert "is in use by" in hone.fails("convert", small, device)
     assert content(device) == stale(2 * MIB)
@@ -686,7 +686,7 @@ def test_no_file_is_made_in_place(hone, work):
     source = write_sparse(work / "disk.img", disk(2 * MIB))
     target = work / "target.img"
     said = hone.fails("convert", "-n", source, target)
-    assert said.endswith("cannot be opened for writing: No such file or " "directory")
+    assert said.endswith("cannot be opened for writing: No such file or directory")
     assert not target.exists()
     target.write_bytes(stale(MIB))
     said = hone.fails("convert", "-n", source, target)

@@ -19,7 +19,7 @@ def with_openssl(request, hone):
     """Skips in a build without OpenSSL; one test is of that build."""
     has = b" with OpenSSL " in hone.version
     if has == (request.node.name == "test_a_build_without_openssl_says_so"):
-        pytest.skip(f"this hone was built {'with' if has else 'without'} " "OpenSSL")
+        pytest.skip(f"this hone was built {'with' if has else 'without'} OpenSSL")
 
 
 def expected(path, algorithm="sha256"):
@@ -405,7 +405,7 @@ def test_several_images_are_expected_by_a_list(hone, small, work):
                     f"{expected(other)}  {other.name}\n")
     words = ["digest", "--expect", f"@{sums}", other, small]
     said = hone.ok(*words).stdout.decode()
-    assert said == (f"{expected(other)}  {other}\n" f"{expected(small)}  {small}\n")
+    assert said == (f"{expected(other)}  {other}\n{expected(small)}  {small}\n")
     other.write_bytes(b"z" * 4096)
     done = hone.run(*words)
     assert done.returncode == 3

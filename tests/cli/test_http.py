@@ -50,7 +50,7 @@ def with_libcurl(request, hone):
     """Skips in a build without libcurl; one test is of that build."""
     has = bool(re.search(rb"\blibcurl \d", hone.version))
     if has == (request.node.name == "test_a_build_without_libcurl_says_so"):
-        pytest.skip(f"this hone was built {'with' if has else 'without'} " "libcurl")
+        pytest.skip(f"this hone was built {'with' if has else 'without'} libcurl")
 
 
 @pytest.fixture(name="small")

@@ -7,14 +7,13 @@ import io
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import tarfile
 
 import pytest
 
-from harness import Stalled
+from harness import Stalled, need
 from test_faults import ERRORS, SEED, disturb, sanitizer_fell, traced
 from test_http import web  # pylint: disable=unused-import
 from test_oci import registry_of_debian  # pylint: disable=unused-import
@@ -178,8 +177,7 @@ def test_skopeo_brings_a_layout_to_a_registry(hone, web, debian, source, out, ki
 
 
 def test_podman_takes_a_layout_and_an_archive(hone, root, source, out, work):
-    if not shutil.which("podman"):
-        pytest.skip("podman is not installed")
+    need("podman")
     podman = ["podman", "--storage-driver", "vfs", "--root", work / "images",
               "--runroot", work / "run"]
     hone.ok("convert", "-q", source, f"oci:{out}/d:42")

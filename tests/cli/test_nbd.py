@@ -68,7 +68,7 @@ def library(request, hone):
     """Skips in a build without libnbd; one test is of that build."""
     has = bool(re.search(rb"with [^\n]*libnbd \d", hone.version))
     if has == (request.node.name == "test_a_build_without_libnbd_says_so"):
-        pytest.skip(f"this hone was built {'with' if has else 'without'} " "libnbd")
+        pytest.skip(f"this hone was built {'with' if has else 'without'} libnbd")
 
 
 def test_a_build_without_libnbd_says_so(hone, small, out):

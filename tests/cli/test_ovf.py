@@ -245,7 +245,7 @@ def test_a_disk_that_only_the_description_names(hone, work, out):
 def test_the_message_lists_the_members(hone, work, out):
     archive = write(work, ("notes", b"abc"), ("d/disk", DISK))
     said = hone.fails("convert", "-O", "raw", archive, out / "x")
-    assert said.endswith("--member NAME chooses another one: 'notes', " "'d/disk'")
+    assert said.endswith("--member NAME chooses another one: 'notes', 'd/disk'")
     archive = write(work, *((f"member number {n}", b"") for n in range(99)))
     said = hone.fails("convert", "-O", "raw", archive, out / "x")
     assert "'member number 3', " in said and said.endswith("', ...")

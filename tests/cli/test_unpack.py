@@ -449,7 +449,7 @@ def test_many_short_jobs_beside_a_long_rest(hone, work):
     """4 MiB are in the input when 60,000 jobs of 26 bytes begin: a frame that is
     skipped, and one of zeros."""
     noise = zstd(random.Random(1).randbytes(4300 * KI))
-    short = bytes.fromhex("502a4d1800000000" "28b52ffd8038001000002d00000d00010000")
+    short = bytes.fromhex("502a4d1800000000 28b52ffd8038001000002d00000d00010000")
     path = store(work, "disk.raw.zst", noise + short * 60_000 + noise)
     # a guard: 10 times what it takes
     done = hone.json("map", "--json", path, before=["prlimit", "--cpu=10:10"])

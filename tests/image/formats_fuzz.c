@@ -416,8 +416,7 @@ tables_follow(void *opaque, const struct image_extent *extent)
 	return 0;
 }
 
-/* Returns whether the tables_image can be mapped, or its snapshot of that name.
- */
+/* Returns whether the image can be mapped, or its snapshot of that name. */
 static bool
 tables_map(const char *snapshot)
 {
@@ -457,7 +456,7 @@ tables_is_safe(void)
 }
 
 /*
- * A sound tables_image in memory whose header, snapshot table, bitmaps and
+ * A sound image in memory whose header, snapshot table, bitmaps and
  * tables are changed by the input, so that nearly every input passes the first
  * checks. It is mapped by the pipeline, and judged; if it is called safe,
  * mapping succeeds.

@@ -78,8 +78,7 @@ def flipped(number, data):
 
 # Name, image, part of the sentence, and the test of check that fails if it is another
 # one; None: check finds nothing, since it reads no grain.
-HOSTILE = {name: (image, part, *(test or ["well_formed"]))
-           for name, image, part, *test in [
+CASES = [
     ("version_0", with_header(version=0), "version 0 of VMDK is not"),
     ("version_4", with_header(version=4), "version 4 of VMDK is not"),
     ("flags", with_header(flags=9), "flags 0x00000009 of VMDK have unknown"),
@@ -128,7 +127,7 @@ HOSTILE = {name: (image, part, *(test or ["well_formed"]))
     ("parent_cid", with_text("parentCID=ffffffff", "parentCID=00000001"),
      "its parentCID 00000001 refers to a parent", "descriptor"),
     ("parent_hint",
-     with_text("version=1\n", 'version=1\n' 'parentFileNameHint="/etc/passwd"\n'),
+     with_text("version=1\n", 'version=1\nparentFileNameHint="/etc/passwd"\n'),
      "refers to a parent '/etc/passwd'", "descriptor"),
     ("create_type", with_text("monolithicSparse", "monolithicFlat"),
      "createType 'monolithicFlat' of its descriptor", "descriptor"),
@@ -155,7 +154,7 @@ HOSTILE = {name: (image, part, *(test or ["well_formed"]))
      with_text("# The Disk", '# parentFileNameHint="/etc/passwd"\n#'),
      "has parentFileNameHint in a comment or a value", "descriptor"),
     ("hint_in_a_value",
-     with_text("# The Disk", 'ddb.x = parentFileNameHint="/etc/passwd"\n' '#'),
+     with_text("# The Disk", 'ddb.x = parentFileNameHint="/etc/passwd"\n#'),
      "has parentFileNameHint in a comment or a value", "descriptor"),
     ("vertical_tabs", with_text("# The Disk", 'RW\v1\vFLAT\v"decoy"\v0=\n#'),
      "its descriptor has the byte 0x0b"),
@@ -207,7 +206,10 @@ HOSTILE = {name: (image, part, *(test or ["well_formed"]))
      None),
     ("one_grain_twice", changed(entries={(0, 2): 128}), "", "overlaps"),
     ("grains_overlap", changed(entries={(0, 2): 130}), "", "overlaps"),
-]}
+]
+HOSTILE = {name: (image, part, *(test or ["well_formed"]))
+           for name, image, part, *test in CASES}
+assert len(HOSTILE) == len(CASES)
 
 
 # What these images have is not damage: the status is 1, and 3 for the others.

@@ -96,7 +96,7 @@ def main():
                 bodies = answers(module, cgi, Path(name) / f'{between}{on}', on,
                                between)
                 if bodies != expected:
-                    print(f'hone.file_reads={on}: read {bodies}, ' f'not {expected}')
+                    print(f'hone.file_reads={on}: read {bodies}, not {expected}')
                     good = False
     return 0 if good else 1
 

@@ -397,7 +397,7 @@ def test_a_library_that_is_not_known_is_an_error(folder, tree, tmp_path, row, sa
 def validate(path):
     """A run of the validator of SPDX's own tools."""
     if not (VALIDATOR / "spdx_tools").is_dir():
-        pytest.skip("spdx-tools is not installed; ./dev test --all " "installs it")
+        pytest.skip("spdx-tools is not installed; ./dev test --all installs it")
     return subprocess.run(
         [sys.executable, "-B", "-m", "spdx_tools.spdx.clitools.pyspdxtools",
          "-i", path], env={**os.environ, "PYTHONPATH": str(VALIDATOR)},

@@ -13,6 +13,7 @@
 #define ELEMENTS 7200u /* of one run, from all producers */
 #define FEW 1200u      /* if each turn costs a switch of threads */
 #define MAX_GROUP 7
+#define MAX_YIELDS (1u << 25) /* of a wait for a turn that does not come */
 
 enum way { SINGLE, BULK, BURST, MIXED, WAYS };
 
@@ -400,8 +401,15 @@ static struct stage {
 static void
 await_turn(unsigned turn)
 {
-	while (atomic_load_explicit(&stage.turn, memory_order_relaxed) != turn)
+	unsigned yields = 0;
+
+	while (atomic_load_explicit(&stage.turn, memory_order_relaxed) !=
+			turn &&
+		yields < MAX_YIELDS) {
 		sched_yield();
+		yields++;
+	}
+	EXPECT(yields < MAX_YIELDS, &stage);
 }
 
 static void

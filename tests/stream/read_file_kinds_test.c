@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Files that are not plain regular files: /proc and /sys, pipes, FIFOs,
- * devices, sockets, unreadable files; and one above 4 GiB. meson.build passes
- * "1" where large files can be read at full speed.
+ * devices, sockets, unreadable files; and one above 4 GiB.
  */
 #include <grp.h>
 #include <sys/socket.h>

@@ -344,7 +344,7 @@ def main():
     if given.check:
         return 1 if check(chosen) else 0
     if given.sample is not None:
-        print(f"# HONE_SEED={given.seed}: " f"{given.sample} of {len(chosen)} mutants")
+        print(f"# HONE_SEED={given.seed}: {given.sample} of {len(chosen)} mutants")
         order = random.Random(given.seed)
         chosen = order.sample(chosen, min(given.sample, len(chosen)))
     if not chosen:

@@ -185,7 +185,7 @@ def main():
             if result == kind:
                 print(f'{word}  {stage}: {name}{": " if name else ""}'
                       f'{reason or "no reason given"}')
-    print(f'{counts[PASS]} passed, {counts[FAIL]} failed, ' f'{counts[SKIP]} skipped')
+    print(f'{counts[PASS]} passed, {counts[FAIL]} failed, {counts[SKIP]} skipped')
     return 1 if counts[FAIL] or not counts[PASS] else 0
 
 

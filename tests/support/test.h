@@ -12,7 +12,7 @@
  * Nothing lists the tests of a program. They run in the order of the file; with
  * HONE_TEST=name_of_the_promise, that test alone. A program without a main() of
  * its own gets that of test.c. The headers of the C library that most tests
- *need are included here.
+ * need are included here.
  */
 #include <errno.h>
 #include <fcntl.h>
