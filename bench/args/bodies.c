@@ -5,8 +5,7 @@
  */
 #include <php.h>
 #include <Zend/zend_exceptions.h>
-#include STYLE
-#include "functions.h"
+#include "style.h"
 
 F_FUNCTION(args_throws)
 {

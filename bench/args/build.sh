@@ -26,7 +26,7 @@ cp "$here"/*.c "$here"/*.h "$here/config.m4" "$here"/../../php/hone_args*.h \
     ./configure --with-php-config="$php_config" --enable-args-sample=shared
     for style in stock hone; do
         make clean
-        make -j2 EXTRA_CFLAGS="-DSTYLE='\"style_$style.h\"'"
+        make -j2 EXTRA_CFLAGS="-DSTYLE_$style"
         cp modules/args_sample.so "../$style.so"
     done
 ) >"$folder/build.log" 2>&1 || {

@@ -103,7 +103,7 @@ plant() {
     (
         cd "$folder/module"
         make clean
-        make -j2 EXTRA_CFLAGS="-DSTYLE='\"style_hone.h\"'"
+        make -j2 EXTRA_CFLAGS=-DSTYLE_hone
     ) >"$folder/planted.log" 2>&1 || {
         tail -n 30 "$folder/planted.log" >&2
         exit 1

@@ -34,7 +34,7 @@ class Compiler:
         run([*self.command, *FLAGS,
              *(["-DZEND_WIN32=1", "-DPHP_WIN32=1", "-DWIN32"] if self.windows
                else UNIX), *self.extra, *self.includes(php),
-             f'-DSTYLE="style_{style}.h"', HERE / "samples.c", "-o", out])
+             f"-DSTYLE_{style}", HERE / "samples.c", "-o", out])
 
     def tool(self, name):
         return self.tools + name

@@ -7,8 +7,7 @@
 #include <php.h>
 #include <Zend/zend_exceptions.h>
 #include <Zend/zend_interfaces.h>
-#include STYLE
-#include "functions.h"
+#include "style.h"
 
 static void
 add_zval(zval *list, zval *value)

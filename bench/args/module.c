@@ -7,7 +7,7 @@
 #include "config.h"
 #endif
 #include <php.h>
-#include "functions.h"
+#include "style.h"
 
 /* PHP's table macros end without a semicolon, and nest. */
 /* clang-format off */

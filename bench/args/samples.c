@@ -5,8 +5,7 @@
  */
 #include <php.h>
 #include <Zend/zend_interfaces.h>
-#include STYLE
-#include "functions.h"
+#include "style.h"
 
 /* abs() of an int, chr() */
 F_FUNCTION(args_int)

@@ -20,12 +20,27 @@ import tempfile
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
 CHANGES = ('unlink', 'unlinkat', 'rename', 'renameat', 'mkdir', 'rmdir',
            'symlink', 'symlinkat', 'link', 'chmod', 'fchmod', 'chown',
            'truncate', 'ftruncate', 'fallocate', 'utimensat', 'flock')
 WATCHED = ('openat', 'open', 'creat', 'close', 'write', 'pwrite64', 'chdir',
            'copy_file_range', 'sendfile', *CHANGES)
+# Every call once. Arguments: the file with the calls; a folder to make and remove.
+CALLS = r'''require $argv[1];
+make_files($argv[2]);
+$calls = calls($argv[2]);
+chdir('/');
+chdir($argv[2]);
+foreach ($calls as $call) {
+    outcome($call, $argv[2]);
+}
+chdir('/');
+ob_start();
+phpinfo(INFO_MODULES);
+preg_match_all('/^(\w+) => (\d+)$/m', strstr(strstr(ob_get_clean(), 'on the fast path'), "\n\n", true), $counts);
+remove_files($argv[2]);
+echo count($calls), ' ', array_sum($counts[2]), "\n";
+'''
 LINE = re.compile(r'(\w+)\((.*)\) += (-?\d+)')
 # The process number, to which /proc/self leads.
 SELF = re.compile(r'/proc/\d+/')
@@ -77,7 +92,7 @@ def watch(work, php, on, folder):
     command = ['strace', '-o', log, '-s', '4096', '-e',
                f'trace={",".join(WATCHED)}', php, '-n', '-d',
                f'extension={work}/modules/hone.so', '-d',
-               f'hone.file_reads={on}', str(HERE / 'side_effects.php'),
+               f'hone.file_reads={on}', '-r', CALLS, '--',
                f'{work}/tests/differential/calls.inc', str(folder / 'files')]
     output = subprocess.run(command, check=True, text=True,
                           stdout=subprocess.PIPE).stdout

@@ -1,17 +1,82 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The functions parse their arguments by the design of the proposal "Improve
- * internal function argument parsing performance by reducing code bloat"
- * (php/php-src, pull request 18436, 2025), written anew from its description.
- * The macros are PHP's, but a slow parser returns the value and its success,
- * and stores nothing through a pointer. The ABI decides whether two words are
- * returned in two registers or through memory.
- *
- * The parsers would be part of PHP; here they are declared only. Macros that
- * the proposal did not change are PHP's own. This file has only the kinds that
- * samples.c needs.
+ * How the functions of this folder parse their arguments: by hone_args.h if
+ * STYLE_hone is defined, by the design of a proposal if STYLE_pair is, and
+ * otherwise by PHP's own macros.
  */
-#include "style_stock.h"
+#ifdef STYLE_hone
+#include "hone_args.h"
+
+#define F_FUNCTION(name) HONE_FUNCTION(name)
+#define F_METHOD(class_name, name) HONE_METHOD(class_name, name)
+#define F_ARGS(min, max) HONE_ARGS(min, max)
+#define F_OPTIONAL HONE_ARGS_OPTIONAL
+#define F_END() HONE_ARGS_END()
+
+#define F_LONG(dest) HONE_ARG_LONG(dest)
+#define F_LONG_OR_NULL(dest, is_null) HONE_ARG_LONG_OR_NULL(dest, is_null)
+#define F_DOUBLE(dest) HONE_ARG_DOUBLE(dest)
+#define F_DOUBLE_OR_NULL(dest, is_null) HONE_ARG_DOUBLE_OR_NULL(dest, is_null)
+#define F_BOOL(dest) HONE_ARG_BOOL(dest)
+#define F_BOOL_OR_NULL(dest, is_null) HONE_ARG_BOOL_OR_NULL(dest, is_null)
+#define F_STR(dest) HONE_ARG_STR(dest)
+#define F_STR_OR_NULL(dest) HONE_ARG_STR_OR_NULL(dest)
+#define F_STRING(dest, len) HONE_ARG_STRING(dest, len)
+#define F_STRING_OR_NULL(dest, len) HONE_ARG_STRING_OR_NULL(dest, len)
+#define F_ARRAY(dest) HONE_ARG_ARRAY(dest)
+#define F_ARRAY_OR_NULL(dest) HONE_ARG_ARRAY_OR_NULL(dest)
+#define F_ARRAY_HT(dest) HONE_ARG_ARRAY_HT(dest)
+#define F_ARRAY_HT_OR_NULL(dest) HONE_ARG_ARRAY_HT_OR_NULL(dest)
+#define F_NUMBER(dest) HONE_ARG_NUMBER(dest)
+#define F_NUMBER_OR_NULL(dest) HONE_ARG_NUMBER_OR_NULL(dest)
+#define F_OBJECT(dest) HONE_ARG_OBJECT(dest)
+#define F_OBJECT_OR_NULL(dest) HONE_ARG_OBJECT_OR_NULL(dest)
+#define F_CLASS(dest, ce) HONE_ARG_OBJECT_OF_CLASS(dest, ce)
+#define F_CLASS_OR_NULL(dest, ce) HONE_ARG_OBJECT_OF_CLASS_OR_NULL(dest, ce)
+#define F_RESOURCE(dest) HONE_ARG_RESOURCE(dest)
+#define F_RESOURCE_OR_NULL(dest) HONE_ARG_RESOURCE_OR_NULL(dest)
+#define F_ZVAL(dest) HONE_ARG_ZVAL(dest)
+#define F_ZVAL_OR_NULL(dest) HONE_ARG_ZVAL_OR_NULL(dest)
+#define F_VARIADIC(dest, count) HONE_ARG_VARIADIC(dest, count)
+#define F_VARIADIC_WITH_NAMED(dest, count, named)                              \
+	HONE_ARG_VARIADIC_WITH_NAMED(dest, count, named)
+#else
+#define F_FUNCTION(name) ZEND_FUNCTION(name)
+#define F_METHOD(class_name, name) ZEND_METHOD(class_name, name)
+#define F_ARGS(min, max) ZEND_PARSE_PARAMETERS_START(min, max)
+#define F_OPTIONAL Z_PARAM_OPTIONAL
+#define F_END() ZEND_PARSE_PARAMETERS_END()
+
+#define F_LONG(dest) Z_PARAM_LONG(dest)
+#define F_LONG_OR_NULL(dest, is_null) Z_PARAM_LONG_OR_NULL(dest, is_null)
+#define F_DOUBLE(dest) Z_PARAM_DOUBLE(dest)
+#define F_DOUBLE_OR_NULL(dest, is_null) Z_PARAM_DOUBLE_OR_NULL(dest, is_null)
+#define F_BOOL(dest) Z_PARAM_BOOL(dest)
+#define F_BOOL_OR_NULL(dest, is_null) Z_PARAM_BOOL_OR_NULL(dest, is_null)
+#define F_STR(dest) Z_PARAM_STR(dest)
+#define F_STR_OR_NULL(dest) Z_PARAM_STR_OR_NULL(dest)
+#define F_STRING(dest, len) Z_PARAM_STRING(dest, len)
+#define F_STRING_OR_NULL(dest, len) Z_PARAM_STRING_OR_NULL(dest, len)
+#define F_ARRAY(dest) Z_PARAM_ARRAY(dest)
+#define F_ARRAY_OR_NULL(dest) Z_PARAM_ARRAY_OR_NULL(dest)
+#define F_ARRAY_HT(dest) Z_PARAM_ARRAY_HT(dest)
+#define F_ARRAY_HT_OR_NULL(dest) Z_PARAM_ARRAY_HT_OR_NULL(dest)
+#define F_NUMBER(dest) Z_PARAM_NUMBER(dest)
+#define F_NUMBER_OR_NULL(dest) Z_PARAM_NUMBER_OR_NULL(dest)
+#define F_OBJECT(dest) Z_PARAM_OBJECT(dest)
+#define F_OBJECT_OR_NULL(dest) Z_PARAM_OBJECT_OR_NULL(dest)
+#define F_CLASS(dest, ce) Z_PARAM_OBJECT_OF_CLASS(dest, ce)
+#define F_CLASS_OR_NULL(dest, ce) Z_PARAM_OBJECT_OF_CLASS_OR_NULL(dest, ce)
+#define F_RESOURCE(dest) Z_PARAM_RESOURCE(dest)
+#define F_RESOURCE_OR_NULL(dest) Z_PARAM_RESOURCE_OR_NULL(dest)
+#define F_ZVAL(dest) Z_PARAM_ZVAL(dest)
+#define F_ZVAL_OR_NULL(dest) Z_PARAM_ZVAL_OR_NULL(dest)
+#define F_VARIADIC(dest, count) Z_PARAM_VARIADIC('*', dest, count)
+#define F_VARIADIC_WITH_NAMED(dest, count, named)                              \
+	Z_PARAM_VARIADIC_WITH_NAMED(dest, count, named)
+#endif
+
+#ifdef STYLE_pair
 
 struct pair_long {
 	zend_long value;
@@ -109,3 +174,38 @@ zend_string *ZEND_FASTCALL pair_str_slow(zval *arg, uint32_t number);
 		if (UNEXPECTED(dest == NULL))                                  \
 			PAIR_WRONG(Z_EXPECTED_STRING_OR_NULL)                  \
 	}
+#endif
+
+/* The functions of samples.c, kinds.c and bodies.c. */
+ZEND_FUNCTION(args_int);
+ZEND_FUNCTION(args_int4);
+ZEND_FUNCTION(args_float2);
+ZEND_FUNCTION(args_bool);
+ZEND_FUNCTION(args_string);
+ZEND_FUNCTION(args_substr);
+ZEND_FUNCTION(args_explode);
+ZEND_FUNCTION(args_in_array);
+ZEND_FUNCTION(args_round);
+ZEND_FUNCTION(args_object);
+ZEND_FUNCTION(args_variadic);
+ZEND_FUNCTION(args_scalars);
+ZEND_FUNCTION(args_nullables);
+ZEND_FUNCTION(args_optional);
+ZEND_FUNCTION(args_arrays);
+ZEND_FUNCTION(args_objects);
+ZEND_FUNCTION(args_class_between);
+ZEND_FUNCTION(args_others);
+ZEND_FUNCTION(args_reference);
+ZEND_FUNCTION(args_reference_scalar);
+ZEND_FUNCTION(args_rest);
+ZEND_FUNCTION(args_rest_named);
+ZEND_FUNCTION(args_rest_alone);
+ZEND_FUNCTION(args_rest_optional);
+ZEND_FUNCTION(args_rest_least);
+ZEND_FUNCTION(args_ten);
+ZEND_FUNCTION(args_throws);
+ZEND_FUNCTION(args_warns);
+ZEND_FUNCTION(args_calls);
+ZEND_FUNCTION(args_changes);
+ZEND_METHOD(ArgsSample, method);
+ZEND_METHOD(ArgsSample, still);
