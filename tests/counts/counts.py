@@ -43,6 +43,24 @@ MEMORY = {'mmap', 'munmap', 'mremap', 'brk', 'madvise', 'mprotect', 'futex'}
 CALL = re.compile(r'(?:\d+ +)?(\w+)\((.*)')
 MARK = 'hone-mark'
 SIZE = 8 << 20
+# One way to read a file: WAY FILE. The names that do not exist mark the first and
+# the last call that count.
+READS = r'''[, $way, $file] = $argv;
+$ways = [
+    'file_get_contents' => fn() => file_get_contents($file),
+    'file' => fn() => file($file),
+    'fread' => fn() => fread(fopen($file, 'r'), 1 << 20),
+    'fgets' => function () use ($file) {
+        $stream = fopen($file, 'r');
+        while (fgets($stream) !== false);
+    },
+    'readfile' => fn() => readfile($file),
+    'copy' => fn() => copy($file, "$file.copy"),
+];
+file_exists('/hone-mark');
+$ways[$way]();
+file_exists('/hone-mark');
+'''
 
 
 def pinned(command, **variables):
@@ -183,14 +201,14 @@ def stream(args, work):
 
 
 def reads(args, work):
-    """Rows of reads.php."""
+    """Rows of READS."""
     lines = work / 'lines'
     lines.write_bytes(b'x' * 79 + b'\n')
     lines.write_bytes(lines.read_bytes() * 8192)
     for way in ('file_get_contents', 'file', 'fread', 'fgets', 'readfile', 'copy'):
         yield f'calls: php {way}', strace(
             work, [args.php, '-n', '-d', f'extension={args.module}',
-                   HERE / 'reads.php', way, lines], MARK, MARK)
+                   '-r', READS, '--', way, lines], MARK, MARK)
 
 
 def obstacle(php):
