@@ -11,13 +11,18 @@ static const struct hone_part *const parts[] = {
 #undef HONE_PART
 };
 
+/* One row for each HONE_CPU_* bit of hone/cpu.h. */
 static const struct {
 	uint64_t bit;
 	const char *name;
 } features[] = {
-#define HONE_FEATURE(id, name) {HONE_CPU_##id, name},
-#include "features.def"
-#undef HONE_FEATURE
+	{HONE_CPU_SSE2, "sse2"},
+	{HONE_CPU_AVX2, "avx2"},
+	{HONE_CPU_BMI2, "bmi2"},
+	{HONE_CPU_AVX512F, "avx512f"},
+	{HONE_CPU_AVX512BW, "avx512bw"},
+	{HONE_CPU_NEON, "neon"},
+	{HONE_CPU_SVE, "sve"},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -118,9 +123,10 @@ hone_cpu_variant(const char *part)
 /* The values of the traits: found once, then read and set by any thread. */
 
 static const char *const names[] = {
-#define HONE_TRAIT(id, name) [HONE_CPU_TRAIT_##id] = (name),
-#include "traits.def"
-#undef HONE_TRAIT
+	[HONE_CPU_TRAIT_COPY_MIN] = "copy_min",
+	[HONE_CPU_TRAIT_COPY_MAX] = "copy_max",
+	[HONE_CPU_TRAIT_STREAM_MIN] = "stream_min",
+	[HONE_CPU_TRAIT_STREAM_L2] = "stream_l2",
 };
 
 #define N_TRAITS COUNT(names)
