@@ -298,14 +298,6 @@ void *php_hone_block_memory(size_t size);
 /* The copy in the memory of the last call is complete. */
 void php_hone_block_enter(
 	const struct php_hone_entry *entry, size_t size, const zval *root);
-/*
- * The same for php_hone_cold_read_to(). Begin returns false if the request may
- * not have a copy of `least` bytes; the room may be larger. End returns false
- * if it may not have this one.
- */
-bool php_hone_block_begin(struct php_hone_cold_room *room, size_t least);
-bool php_hone_block_end(const struct php_hone_entry *entry,
-	const struct php_hone_cold_room *room, const zval *root);
 /* Memory, aligned to PHP_HONE_VALUE_ALIGN, until the next call of a function
  * above; or NULL. */
 void *php_hone_block_scratch(size_t size);
@@ -336,8 +328,10 @@ bool php_hone_cold_store(const struct php_hone_member *member,
 	bool graph);
 /* After a store: packs what the hand has left to be packed. */
 void php_hone_cold_pack(struct php_hone_member *member);
-/* Copies a cold form to an entry, with its sum. */
-void php_hone_cold_place(struct php_hone_entry *entry, const void *bytes);
+/* Copies a cold form to an entry, with its sum, and with the bytes of the value
+ * that it makes, for a value without objects. */
+void php_hone_cold_place(
+	struct php_hone_entry *entry, const void *bytes, size_t made);
 /* Whether the bytes of a cold entry have the sum with which it was stored. */
 bool php_hone_cold_is_whole(const struct php_hone_entry *entry);
 

@@ -53,6 +53,15 @@ for ($n = 10001; $n < 10001 + 2 * $size; $n++, $tried++) {
 var_dump($size > 60, $tried === 2 * $size, $missed === $tried, Cache::fetch('other'));
 var_dump(Cache::store('key', $value(20000)), Cache::fetch('key') === $value(20000));
 
+// The entry has the size of the value, 71 bytes before its data. If that is wrong, the
+// value is made by way of a copy.
+foreach ([1, 2, 4, 8, 16, 0xff] as $n => $by) {
+    Cache::store('key', $value(20001 + $n));
+    $change($find("\x8cmarker " . (20001 + $n)) - 2 - 71, $by);
+    Cache::fetch('key') === $value(20001 + $n) || print("another value with another size: $by\n");
+}
+Cache::store('key', $value(20000));
+
 // A file has no damaged value.
 $change($find("\x8cmarker 20000") + 5, 1);
 $file = __DIR__ . '/cache_cold_damage.tmp';

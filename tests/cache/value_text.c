@@ -376,13 +376,13 @@ text_built(struct php_hone_cold *cold, const char *text)
 
 /* ---- php_hone_cold_read_to() beside php_hone_cold_read() ---- */
 
-static struct php_hone_cold_room
-room_of(size_t size)
+static void *
+memory_of(size_t size)
 {
-	struct php_hone_cold_room room = {malloc(size + !size), size, 0, 0};
+	void *at = malloc(size + !size);
 
-	value_must(room.at != NULL);
-	return room;
+	value_must(at != NULL);
+	return at;
 }
 
 static void
@@ -390,19 +390,19 @@ is_refused_in_place(struct php_hone_cold *cold, const void *bytes, size_t size,
 	const char *phrase)
 {
 	static struct php_hone_builder builder;
-	struct php_hone_cold_room room = room_of(65536);
+	void *at = memory_of(65536);
 	const char *other;
 
 	value_must(!php_hone_cold_read_to(
-		cold, bytes, size, &builder, &room, &other));
+		cold, bytes, size, &builder, at, 65536, &other));
 	value_must(strcmp(other, phrase) == 0 ||
 		   strcmp(other, PHP_HONE_NO_MEMORY) == 0);
-	free(room.at);
+	free(at);
 }
 
 static void
 is_equal_string_in_place(const struct text_made *made, const zend_string *of,
-	const zend_string *string, bool key)
+	const zend_string *string)
 {
 	const zend_string *other =
 		(const void *)(made->bytes + (uintptr_t)of - TEXT_BASE);
@@ -411,8 +411,7 @@ is_equal_string_in_place(const struct text_made *made, const zend_string *of,
 		   memcmp(ZSTR_VAL(string), ZSTR_VAL(other),
 			   ZSTR_LEN(other) + 1) == 0);
 	value_must(ZSTR_IS_INTERNED(string) && GC_REFCOUNT(string) == 2);
-	value_must(ZSTR_H(string) == ZSTR_H(other) ||
-		   (!key && ZSTR_H(string) == 0));
+	value_must(ZSTR_H(string) == ZSTR_H(other));
 }
 
 static void
@@ -421,8 +420,7 @@ is_equal_in_place(const struct text_made *made, const zval *of,
 {
 	value_must(Z_TYPE_INFO_P(of) == Z_TYPE_INFO_P(value));
 	if (Z_TYPE_P(of) == IS_STRING)
-		is_equal_string_in_place(
-			made, Z_PTR_P(of), Z_PTR_P(value), false);
+		is_equal_string_in_place(made, Z_PTR_P(of), Z_PTR_P(value));
 	else if (Z_TYPE_P(of) == IS_ARRAY)
 		value_must((uintptr_t)Z_PTR_P(of) - TEXT_BASE ==
 			   (uintptr_t)Z_PTR_P(value) - (uintptr_t)at);
@@ -460,35 +458,40 @@ is_equal_record(const struct text_made *made, const zend_array *of,
 			   (a->key == NULL) == (b->key == NULL) &&
 			   Z_NEXT(a->val) == Z_NEXT(b->val));
 		if (a->key != NULL)
-			is_equal_string_in_place(made, a->key, b->key, true);
+			is_equal_string_in_place(made, a->key, b->key);
 		is_equal_in_place(made, &a->val, &b->val, at);
 	}
 	return php_hone_record_bytes(of);
 }
 
-/* In exactly the bytes of the value; 8 bytes less are too few. */
+/* In exactly the bytes of the value; 8 bytes less are too few, 8 more too many.
+ */
 static void
 is_made_in_place(struct php_hone_cold *cold, const void *bytes, size_t size,
 	const struct text_made *made)
 {
 	static struct php_hone_builder builder;
-	struct php_hone_cold_room room = room_of(made->size);
-	const char *phrase, *at = room.at;
+	char *at = memory_of(made->size);
+	const char *phrase;
+	size_t i = 0;
 
 	value_must(php_hone_cold_read_to(
-		cold, bytes, size, &builder, &room, &phrase));
-	value_must(room.arrays + room.strings == made->size &&
-		   Z_TYPE(builder.root) == IS_ARRAY &&
-		   Z_PTR(builder.root) == room.at);
-	for (size_t i = 0; i < room.arrays;)
+		cold, bytes, size, &builder, at, made->size, &phrase));
+	value_must(Z_TYPE(builder.root) == IS_ARRAY &&
+		   Z_PTR(builder.root) == (void *)at);
+	while (i < made->size && php_hone_is_record(made->bytes + i))
 		i += is_equal_record(made, (const void *)(made->bytes + i),
 			(const void *)(at + i), at);
-	free(room.at);
-	room = room_of(made->size - 8);
+	free(at);
+	at = memory_of(made->size - 8);
 	value_must(!php_hone_cold_read_to(
-		cold, bytes, size, &builder, &room, &phrase));
+		cold, bytes, size, &builder, at, made->size - 8, &phrase));
 	value_must(strcmp(phrase, PHP_HONE_NO_MEMORY) == 0);
-	free(room.at);
+	free(at);
+	at = memory_of(made->size + 8);
+	value_must(!php_hone_cold_read_to(
+		cold, bytes, size, &builder, at, made->size + 8, &phrase));
+	free(at);
 }
 
 bool

@@ -85,13 +85,15 @@ static void
 is_the_same_again(const char *text, bool graph)
 {
 	struct text_made made = text_store(text), warm, again;
-	size_t size;
+	size_t size, estimate;
 
 	text_cold(&cold, &made, graph);
 	size = cold.bytes.used;
+	estimate = cold.made;
 	assert_true(text_again(&cold, graph, &warm));
 	value_read(warm.bytes, &warm.root, graph);
 	assert_true(warm.size <= made.size);
+	assert_true(graph || warm.size == estimate);
 	if (graph)
 		is_equal_directory(&made, &warm);
 	text_cold(&cold, &warm, graph);

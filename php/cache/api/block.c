@@ -28,8 +28,7 @@ struct php_hone_block {
  */
 struct php_hone_chunk {
 	struct php_hone_chunk *next;
-	/* bytes after the header; strings may have those from `size` on */
-	size_t room, size, used;
+	size_t size, used; /* bytes after the header */
 };
 
 #define CHUNK_HEAD PHP_HONE_VALUE_ALIGN
@@ -64,7 +63,7 @@ chunk_for(struct php_hone_cache *cache, size_t size)
 			PHP_HONE_VALUE_ALIGN, CHUNK_HEAD + round_up(wanted));
 		if (chunk == NULL)
 			return NULL;
-		chunk->room = chunk->size = round_up(wanted);
+		chunk->size = round_up(wanted);
 		chunk->used = 0;
 	}
 	chunk->next = cache->chunks;
@@ -72,15 +71,19 @@ chunk_for(struct php_hone_cache *cache, size_t size)
 	return chunk;
 }
 
-/* The free memory of a chunk that has `size` bytes, or NULL. */
 static void *
-free_memory(struct php_hone_cache *cache, size_t size)
+take_memory(struct php_hone_cache *cache, size_t size)
 {
 	struct php_hone_chunk *chunk = cache->chunks;
+	char *at;
 
 	if (chunk == NULL || chunk->size - chunk->used < size)
 		chunk = chunk_for(cache, size);
-	return chunk != NULL ? (char *)chunk + CHUNK_HEAD + chunk->used : NULL;
+	if (chunk == NULL)
+		return NULL;
+	at = (char *)chunk + CHUNK_HEAD + chunk->used;
+	chunk->used += size;
+	return at;
 }
 
 static zend_always_inline bool
@@ -154,59 +157,18 @@ cost_of(size_t size)
 	return round_up(size) + 4 * sizeof(struct php_hone_block);
 }
 
-/* Whether the request may have one more copy. */
-static bool
-has_room(struct php_hone_cache *cache, size_t size)
-{
-	size_t most = (size_t)cache->block_bytes;
-
-	return cost_of(size) <= most &&
-	       cache->block_bytes_used <= most - cost_of(size) &&
-	       (cache->n_blocks < cache->block_room / 2 || grow(cache));
-}
-
 void *
 php_hone_block_memory(size_t size)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
-	void *at = NULL;
+	size_t most = (size_t)cache->block_bytes;
 
-	if (has_room(cache, size))
-		at = free_memory(cache, round_up(size));
-	if (at != NULL)
-		cache->chunks->used += round_up(size);
-	return at;
-}
-
-bool
-php_hone_block_begin(struct php_hone_cold_room *room, size_t least)
-{
-	struct php_hone_cache *cache = &HONE_G(cache);
-
-	room->at = has_room(cache, least) ? free_memory(cache, least) : NULL;
-	if (room->at == NULL)
-		return false;
-	room->size = cache->chunks->size - cache->chunks->used;
-	return true;
-}
-
-bool
-php_hone_block_end(const struct php_hone_entry *entry,
-	const struct php_hone_cold_room *room, const zval *root)
-{
-	struct php_hone_cache *cache = &HONE_G(cache);
-	struct php_hone_chunk *chunk = cache->chunks;
-	size_t size = room->arrays + room->strings;
-
-	if (!has_room(cache, size))
-		return false;
-	/* The next copy begins at a multiple of the alignment. */
-	chunk->size -= room->strings;
-	chunk->used += round_up(room->arrays);
-	if (chunk->used > chunk->size)
-		chunk->used = chunk->size;
-	php_hone_block_enter(entry, size, root);
-	return true;
+	if (cost_of(size) > most ||
+		cache->block_bytes_used > most - cost_of(size))
+		return NULL;
+	if (cache->n_blocks >= cache->block_room / 2 && !grow(cache))
+		return NULL;
+	return take_memory(cache, round_up(size));
 }
 
 void
@@ -227,7 +189,10 @@ php_hone_block_enter(
 void *
 php_hone_block_scratch(size_t size)
 {
-	return free_memory(&HONE_G(cache), round_up(size));
+	const struct php_hone_chunk *chunk =
+		chunk_for(&HONE_G(cache), round_up(size));
+
+	return chunk != NULL ? (char *)chunk + CHUNK_HEAD + chunk->used : NULL;
 }
 
 bool
@@ -270,8 +235,7 @@ php_hone_block_free_all(void)
 	for (struct php_hone_chunk *at = cache->chunks; at != NULL;
 		at = at->next) {
 		at->used = 0;
-		at->size = at->room;
-		kept += at->room;
+		kept += at->size;
 	}
 	/* Requests that copied values of other sizes may leave more chunks. */
 	if (kept > (size_t)cache->block_bytes)

@@ -20,8 +20,19 @@ tell(struct php_hone_member *member, const struct php_hone_entry *entry,
 	cache->fetching = fetching;
 }
 
-/* The most bytes of a value for each byte of its cold form, in most cases. */
-#define WARM_OF_COLD 24
+/*
+ * value[1] of a cold entry, from the lowest bit: 8 bits for the type, 24 for
+ * the bytes of the value that it makes, in units of 8 (0: unknown), 31 for the
+ * sum, and PHP_HONE_PACKABLE.
+ */
+#define MADE_SHIFT 8
+#define MADE_MOST 0xffffff
+
+static size_t
+made_size(const struct php_hone_entry *entry)
+{
+	return (size_t)(entry->value[1] >> MADE_SHIFT & MADE_MOST) * 8;
+}
 
 /* Makes the value where the request keeps it. Returns false if the builder has
  * to make it. */
@@ -29,26 +40,28 @@ static bool
 read_direct(const struct php_hone_entry *entry, struct php_hone_value *made)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
-	struct php_hone_cold_room room;
+	size_t size = made_size(entry);
 	const char *phrase;
+	void *at;
 
-	if ((entry->flags & PHP_HONE_OBJECTS) ||
-		!php_hone_block_begin(
-			&room, (size_t)entry->data_size * WARM_OF_COLD) ||
+	if ((entry->flags & PHP_HONE_OBJECTS) || size == 0 ||
 		!php_hone_cold_is_whole(entry) ||
+		(at = php_hone_block_memory(size)) == NULL ||
 		!php_hone_cold_read_to(&cache->cold,
 			(const char *)entry + entry->data_at, entry->data_size,
-			&cache->builder, &room, &phrase) ||
+			&cache->builder, at, size, &phrase) ||
 		Z_TYPE(cache->builder.root) != IS_ARRAY)
 		return false;
 	made->root = cache->builder.root;
-	made->size = room.arrays + room.strings;
-	return php_hone_block_end(entry, &room, &made->root);
+	made->data = at;
+	made->size = size;
+	php_hone_block_enter(entry, size, &made->root);
+	return true;
 }
 
 /* Makes the value in the builder. */
 static bool
-read_value(struct php_hone_member *member, const struct php_hone_entry *entry)
+read_built(struct php_hone_member *member, const struct php_hone_entry *entry)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
 	const char *phrase = "its sum is wrong";
@@ -69,58 +82,16 @@ read_value(struct php_hone_member *member, const struct php_hone_entry *entry)
 	return false;
 }
 
-/* Puts a warm entry in the place of a cold one. The builder may have the value
- * already. */
-static void
-make_warm(struct php_hone_member *member, const struct php_hone_entry *entry,
-	size_t size, bool built)
-{
-	const struct php_hone_builder *builder = &HONE_G(cache).builder;
-	struct php_hone_entry *twin =
-		php_hone_store_reserve_twin(member, entry, size, false);
-	const char *phrase;
-	char *to;
-	zval root;
-
-	if (twin == NULL)
-		return;
-	if (!built &&
-		!php_hone_cold_read(&HONE_G(cache).cold,
-			(const char *)entry + entry->data_at, entry->data_size,
-			false, &HONE_G(cache).builder, &phrase)) {
-		php_hone_store_cancel(member, twin);
-		return;
-	}
-	to = (char *)twin + twin->data_at;
-	php_hone_value_place(
-		builder, to, php_hone_store_view(member->store, to), &root);
-	php_hone_set_root(twin, &root);
-	php_hone_store_publish_twin(member, twin, entry);
-}
-
-bool
-php_hone_cold_make(struct php_hone_member *member,
-	const struct php_hone_entry *entry, struct php_hone_value *made,
+/* Places the value that the builder has. */
+static bool
+place(const struct php_hone_entry *entry, struct php_hone_value *made,
 	bool *kept)
 {
-	struct php_hone_cache *cache = &HONE_G(cache);
-	bool copy = cache->read == PHP_HONE_READ_COPY;
+	const struct php_hone_cache *cache = &HONE_G(cache);
 	void *at = NULL;
 
-	*kept = true;
-	if (!copy && php_hone_block_find(entry, &made->root))
-		return true;
-	if (!copy && read_direct(entry, made)) {
-		if (php_hone_store_is_hot(entry))
-			make_warm(member, entry, made->size, false);
-		return true;
-	}
-	if (!read_value(member, entry))
-		return false;
-	if (php_hone_store_is_hot(entry))
-		make_warm(member, entry, cache->builder.size, true);
 	made->size = cache->builder.size;
-	if (!copy)
+	if (cache->read != PHP_HONE_READ_COPY)
 		at = php_hone_block_memory(made->size);
 	*kept = at != NULL;
 	if (at == NULL)
@@ -134,8 +105,46 @@ php_hone_cold_make(struct php_hone_member *member,
 	return true;
 }
 
+/* Puts a warm entry in the place of a cold one. */
+static void
+make_warm(struct php_hone_member *member, const struct php_hone_entry *entry,
+	const struct php_hone_value *made)
+{
+	struct php_hone_entry *twin =
+		php_hone_store_reserve_twin(member, entry, made->size, false);
+	char *to;
+	zval root;
+
+	if (twin == NULL)
+		return;
+	to = (char *)twin + twin->data_at;
+	php_hone_value_copy(
+		made, to, php_hone_store_view(member->store, to), &root);
+	php_hone_set_root(twin, &root);
+	php_hone_store_publish_twin(member, twin, entry);
+}
+
+bool
+php_hone_cold_make(struct php_hone_member *member,
+	const struct php_hone_entry *entry, struct php_hone_value *made,
+	bool *kept)
+{
+	bool copy = HONE_G(cache).read == PHP_HONE_READ_COPY;
+
+	*kept = true;
+	if (!copy && php_hone_block_find(entry, &made->root))
+		return true;
+	if ((copy || !read_direct(entry, made)) &&
+		(!read_built(member, entry) || !place(entry, made, kept)))
+		return false;
+	if (php_hone_store_is_hot(entry))
+		make_warm(member, entry, made);
+	return true;
+}
+
 /* Writes the cold form of a value, or of what the builder has, whose entry has
- * a key of this length. Returns false if the form does not save an eighth. */
+ * `others` bytes besides its data. Returns false if the form does not save an
+ * eighth. */
 static bool
 write_cold(const struct php_hone_value *value, bool graph, size_t others)
 {
@@ -168,7 +177,7 @@ pack(struct php_hone_member *member, const struct php_hone_entry *entry)
 	twin = php_hone_store_reserve_twin(member, entry, bytes->used, true);
 	if (twin == NULL)
 		return;
-	php_hone_cold_place(twin, bytes->bytes);
+	php_hone_cold_place(twin, bytes->bytes, HONE_G(cache).cold.made);
 	php_hone_store_publish_twin(member, twin, entry);
 }
 
@@ -194,7 +203,6 @@ php_hone_cold_store(const struct php_hone_member *member,
 		       php_hone_store_others(room->key->len, room->n_tags));
 }
 
-/* The upper half of value[1] has the sum, below PHP_HONE_PACKABLE. */
 bool
 php_hone_cold_is_whole(const struct php_hone_entry *entry)
 {
@@ -204,11 +212,14 @@ php_hone_cold_is_whole(const struct php_hone_entry *entry)
 }
 
 void
-php_hone_cold_place(struct php_hone_entry *entry, const void *bytes)
+php_hone_cold_place(
+	struct php_hone_entry *entry, const void *bytes, size_t made)
 {
-	uint32_t sum = php_hone_cold_sum(bytes, entry->data_size);
+	uint64_t sum = php_hone_cold_sum(bytes, entry->data_size);
+	uint64_t eighths = made / 8 <= MADE_MOST ? made / 8 : 0;
 
 	memcpy((char *)entry + entry->data_at, bytes, entry->data_size);
 	entry->value[0] = 0;
-	entry->value[1] = IS_ARRAY | PHP_HONE_PACKABLE | (uint64_t)sum << 32;
+	entry->value[1] = IS_ARRAY | eighths << MADE_SHIFT | sum << 32 |
+			  PHP_HONE_PACKABLE;
 }

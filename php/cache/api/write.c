@@ -64,7 +64,8 @@ reserve_place_publish(struct php_hone_member *member,
 	}
 	php_hone_set_root(entry, &root);
 	if (UNEXPECTED(form->flags & PHP_HONE_COLD))
-		php_hone_cold_place(entry, HONE_G(cache).cold.bytes.bytes);
+		php_hone_cold_place(entry, HONE_G(cache).cold.bytes.bytes,
+			HONE_G(cache).cold.made);
 	entry->flags = form->flags;
 	php_hone_write_head(entry, ZSTR_H(key), ZSTR_LEN(key));
 	return php_hone_store_publish(member, entry, how);

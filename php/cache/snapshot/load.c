@@ -140,7 +140,7 @@ fill(struct load *load, const struct php_hone_snapshot_entry *from,
 
 	if (cold) {
 		entry->flags = PHP_HONE_COLD;
-		php_hone_cold_place(entry, from->value);
+		php_hone_cold_place(entry, from->value, load->builder.size);
 	} else {
 		php_hone_value_place(&load->builder, to,
 			php_hone_store_view(load->member.store, to), &root);

@@ -100,12 +100,15 @@ struct php_hone_cold_table {
 /* One for each process or thread. All zero at first. */
 struct php_hone_cold {
 	struct php_hone_buffer bytes; /* what was written */
+	/* of the value that these bytes make, if it has no objects */
+	size_t made;
 
 	/* the rest is private */
 	struct php_hone_buffer other; /* the bytes before or after LZ4 */
 	uint32_t value;               /* the number of the writes so far */
 	struct php_hone_buffer levels;
-	/* offsets of the structures of each number, in units of 8 bytes */
+	/* of the structures of each number: offsets of arrays in units of 8
+	 * bytes; what elements have as the pointer to a string */
 	struct php_hone_buffer arrays, strings, classes;
 	struct php_hone_buffer keys;
 	struct php_hone_cold_table string_table, keys_table;
@@ -138,23 +141,15 @@ bool php_hone_cold_read(struct php_hone_cold *cold, const void *bytes,
 	size_t size, bool graph, struct php_hone_builder *builder,
 	const char **problem);
 
-/* Memory for a value, at a multiple of PHP_HONE_VALUE_ALIGN. */
-struct php_hone_cold_room {
-	void *at;
-	size_t size; /* a multiple of 8 */
-	/* set: bytes at the begin and at the end that the value has */
-	size_t arrays, strings;
-};
-
 /*
- * Make a value without objects where PHP reads it, without a copy of it. The
- * strings that are not keys have no hash yet, so no other process may read
- * them. builder->root is the value. The phrase is PHP_HONE_NO_MEMORY if the
- * room is too small.
+ * Make a value without objects where PHP reads it, without a copy of it: in
+ * `made` bytes at `to`, a multiple of PHP_HONE_VALUE_ALIGN. builder->root is
+ * the value. Also returns false if the value has another number of bytes: the
+ * phrase is PHP_HONE_NO_MEMORY if it has more.
  */
 bool php_hone_cold_read_to(struct php_hone_cold *cold, const void *bytes,
-	size_t size, struct php_hone_builder *builder,
-	struct php_hone_cold_room *room, const char **phrase);
+	size_t size, struct php_hone_builder *builder, void *to, size_t made,
+	const char **phrase);
 
 void php_hone_cold_free(struct php_hone_cold *cold);
 /* Free all if it is more than `keep` bytes, at the end of a request. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Makes values of the cold form, whose bytes may be any. A structure is written
- * at the end of the buffers of the builder, as build.c does it. A value has an
- * element only for bytes that are there: memory is proportional to their
- * number. So is time, but for a table that has many keys in one chain: its keys
- * are sorted.
+ * at the end of the buffers of the builder, as build.c does it, or in its final
+ * place: php_hone_cold_read_to(). A value has an element only for bytes that
+ * are there: memory is proportional to their number. So is time, but for a
+ * table that has many keys in one chain: its keys are sorted.
  *
  * After a problem, reader->at is the end of the bytes.
  */
@@ -36,7 +36,7 @@ struct reader {
 
 /* A record whose elements are being read. */
 struct level {
-	size_t record;  /* offset in builder->arrays */
+	size_t record;  /* offset in builder->arrays, also if it is in place */
 	size_t element; /* of the element that leads to the record */
 	uint32_t i, n;  /* the next element, and the end */
 	uint32_t markers;
@@ -206,28 +206,20 @@ string_memory(struct reader *reader, size_t size, zend_string **pointer)
 	return (zend_string *)(strings->bytes + strings->used - size);
 }
 
-/* PHP computes the hash of a string in memory of its process at the first use,
- * and read_key() that of a key. */
 static void
 fill_string(struct reader *reader, zend_string *string, size_t len, size_t size)
 {
-	zend_ulong lazy = reader->direct;
-
 	GC_SET_REFCOUNT(string, PHP_HONE_REFCOUNT);
 	GC_TYPE_INFO(string) = PHP_HONE_STRING_INFO;
 	ZSTR_LEN(string) = len;
 	if (EXPECTED(len <= PHP_HONE_SHORT && left(reader) >= len + 8)) {
 		ZSTR_H(string) = php_hone_copy_short(
-			ZSTR_VAL(string), (const char *)reader->at, len, lazy);
+			ZSTR_VAL(string), (const char *)reader->at, len, 0);
 	} else {
 		memset((char *)string + size - 8, 0, 8);
 		memcpy(ZSTR_VAL(string), reader->at, len);
-		if (!lazy)
-			ZSTR_H(string) =
-				php_hone_string_hash(ZSTR_VAL(string), len);
+		ZSTR_H(string) = php_hone_string_hash(ZSTR_VAL(string), len);
 	}
-	if (lazy)
-		ZSTR_H(string) = 0;
 }
 
 static zend_string *
@@ -243,12 +235,12 @@ read_new_string(struct reader *reader, uint64_t len)
 	}
 	size = php_hone_string_size((size_t)len);
 	string = string_memory(reader, size, &pointer);
-	if (string == NULL || !make_room(reader, known, sizeof pointer))
+	if (string == NULL || !make_room(reader, known, sizeof(uintptr_t)))
 		return NULL;
 	fill_string(reader, string, (size_t)len, size);
 	reader->at += len;
-	*(zend_string **)(known->bytes + known->used) = pointer;
-	known->used += sizeof pointer;
+	*(uintptr_t *)(known->bytes + known->used) = (uintptr_t)pointer;
+	known->used += sizeof(uintptr_t);
 	return pointer;
 }
 
@@ -263,10 +255,10 @@ is_string(unsigned tag)
 static zend_string *
 string_of_number(struct reader *reader, uint64_t number)
 {
-	zend_string *const *pointer = earlier(
+	const uintptr_t *pointer = earlier(
 		reader, &reader->cold->strings, sizeof *pointer, number);
 
-	return pointer != NULL ? *pointer : NULL;
+	return pointer != NULL ? (zend_string *)*pointer : NULL;
 }
 
 /* Returns NULL after a problem. */
@@ -387,9 +379,6 @@ read_key(struct reader *reader, Bucket *bucket)
 	if (bucket->key == NULL)
 		return false;
 	string = string_at(reader, bucket->key);
-	if (ZSTR_H(string) == 0)
-		ZSTR_H(string) = php_hone_string_hash(
-			ZSTR_VAL(string), ZSTR_LEN(string));
 	bucket->h = ZSTR_H(string);
 	return true;
 }
@@ -1162,8 +1151,8 @@ php_hone_cold_read(struct php_hone_cold *cold, const void *bytes, size_t size,
 
 bool
 php_hone_cold_read_to(struct php_hone_cold *cold, const void *bytes,
-	size_t size, struct php_hone_builder *builder,
-	struct php_hone_cold_room *room, const char **phrase)
+	size_t size, struct php_hone_builder *builder, void *to, size_t made,
+	const char **phrase)
 {
 	struct reader reader = {
 		.at = bytes,
@@ -1176,11 +1165,13 @@ php_hone_cold_read_to(struct php_hone_cold *cold, const void *bytes,
 	bool good;
 
 	/* It does not grow: even 2 bytes more are too many. */
-	builder->arrays = (struct php_hone_buffer){
-		.bytes = room->at, .room = room->size, .most = 1};
+	builder->arrays =
+		(struct php_hone_buffer){.bytes = to, .room = made, .most = 1};
 	good = read_bytes(&reader, phrase);
-	room->arrays = builder->arrays.used;
-	room->strings = room->size - builder->arrays.room;
+	if (good && builder->arrays.used != builder->arrays.room) {
+		*phrase = "the value has fewer bytes";
+		good = false;
+	}
 	builder->arrays = arrays;
 	return good;
 }

@@ -226,6 +226,7 @@ put_new_string(struct writer *writer, const zend_string *string)
 	}
 	memcpy(bytes->bytes + bytes->used, ZSTR_VAL(string), len);
 	bytes->used += len;
+	writer->cold->made += php_hone_string_size(len);
 }
 
 static zend_always_inline void
@@ -369,6 +370,20 @@ put_table(struct writer *writer, const zend_array *record)
 	push(writer, &buckets->val, n, sizeof *buckets);
 }
 
+/* Goes behind the array at writer->next. The table that is made of a table has
+ * the smallest index. */
+static void
+pass(struct writer *writer, const zend_array *record)
+{
+	uint32_t n = record->nNumUsed, mask = record->nTableMask;
+	bool packed = HT_IS_PACKED(record);
+
+	writer->next += php_hone_record_size(mask, n, packed);
+	if (!packed && n != 0)
+		mask = HT_SIZE_TO_MASK(php_hone_table_size(n));
+	writer->cold->made += php_hone_record_size(mask, n, packed);
+}
+
 /* The array at writer->next. */
 static void
 put_new_array(struct writer *writer, const zend_array *record)
@@ -381,7 +396,7 @@ put_new_array(struct writer *writer, const zend_array *record)
 	*(uint32_t *)(arrays->bytes + arrays->used) =
 		(uint32_t)(writer->next / 8);
 	arrays->used += sizeof(uint32_t);
-	writer->next += php_hone_record_bytes(record);
+	pass(writer, record);
 	if (n != 0 && !HT_IS_PACKED(record)) {
 		put_table(writer, record);
 		return;
@@ -420,7 +435,7 @@ put_array(struct writer *writer, const void *pointer)
 		record->nNextFreeElement == ZEND_LONG_MIN) {
 		put_byte(writer, PHP_HONE_COLD_EMPTY);
 		if (next)
-			writer->next += php_hone_record_bytes(record);
+			pass(writer, record);
 	} else if (next) {
 		put_new_array(writer, record);
 	} else {
@@ -569,6 +584,7 @@ begin(struct php_hone_cold *cold)
 		cold->value = 1;
 	}
 	cold->bytes.used = cold->levels.used = cold->arrays.used = 0;
+	cold->made = 0;
 	cold->string_table.n = cold->keys_table.n = 0;
 	cold->string_table.number = cold->keys_table.number = 0;
 }
