@@ -82,6 +82,8 @@ def arguments():
     args = parser.parse_args()
     if args.keys == 'all' and args.parts != 'hits':
         parser.error('--keys all needs --parts hits')
+    if args.keys == 'all' and args.only:
+        parser.error('--keys all measures arrays, and has no --only')
     if args.root and (args.count or args.profile):
         parser.error('--count and --profile need --rivals debian12: the chroot '
                      'has no valgrind')
@@ -174,8 +176,9 @@ def all_orders(args, kit):
     if args.json:
         report.save(args.json, {
             'machine': report.machine(), 'command': command(args),
-            'versions': kit.versions(), 'array_orders': rows})
-    return 1 if any(subject == 'hone' for _, subject, _ in troubles) else 0
+            'versions': kit.versions(), 'rivals': rivals.about(args.root),
+            'array_orders': rows})
+    return int(any(subject.startswith('hone') for _, subject, _ in troubles))
 
 
 def one_case(args, kit):

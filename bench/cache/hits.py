@@ -132,7 +132,8 @@ def measure(kit, args, skipped, values, part=2):
 
 def measure_orders(kit, args, skipped):
     """([{order, part, subject -> {rate, ns, refused}}], troubles) of arrays, each
-    printed. "SUBJECT, long": requests that do not end."""
+    printed. "SUBJECT, long": two requests, of which the
+    second counts."""
     rows, troubles = [], []
     subjects, _, length = STREAMS['arrays']
     for order in ORDERS:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Step 4 of a call with a path: reads the open file into one string. */
+/* Steps 4 and 5 of a call with a path: reads the open file into one string, or
+ * leaves it to PHP. */
 #include <sys/mman.h>
 #include <unistd.h>
 #include "fileread.h"

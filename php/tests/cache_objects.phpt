@@ -60,6 +60,9 @@ function change(mixed &$value, int $depth = 0): void
         if ($depth > 2) {
             return;
         }
+        if (is_object($value)) {
+            unset($value->{'0'});
+        }
         foreach ($value as &$each) {
             change($each, $depth + 1);
         }

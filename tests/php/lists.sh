@@ -87,6 +87,9 @@ list refused '1, -1' 'HONE_ARG_VARIADIC(rest, count) HONE_ARG_LONG(a)'
 list refused '0, -1' \
     'HONE_ARG_VARIADIC(rest, count) HONE_ARG_VARIADIC(rest, count)'
 list refused '1, 1' 'HONE_ARG_LONG(a);'
+# A parameter without a macro, at each place.
+list refused '2, 2' 'HONE_ARG_FUNC(fci, fcc) HONE_ARG_LONG(a)'
+list refused '2, 2' 'HONE_ARG_LONG(a) HONE_ARG_FUNC(fci, fcc)'
 two='HONE_ARG_LONG(a) HONE_ARG_LONG(b)'
 five="$two $two HONE_ARG_LONG(a)"
 list ok '10, 10' "$five $five"
