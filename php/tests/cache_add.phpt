@@ -8,17 +8,17 @@ hone.cache_cli=1
 <?php
 use Hone\Cache;
 
-echo json_encode([Cache::inc('n'), Cache::inc('n', 10), Cache::dec('n'), Cache::dec('new', 5), Cache::fetch('n')]), "\n";
-echo json_encode([Cache::cas('n', 10, 20), Cache::cas('n', 10, 30), Cache::fetch('n'), Cache::cas('absent', 0, 1), Cache::exists('absent')]), "\n";
+echo json_encode([Cache::inc('n'), Cache::inc('n', 10), Cache::dec('n'), Cache::dec('new', 5), Cache::fetch('n')], JSON_PRESERVE_ZERO_FRACTION), "\n";
+echo json_encode([Cache::cas('n', 10, 20), Cache::cas('n', 10, 30), Cache::fetch('n'), Cache::cas('absent', 0, 1), Cache::exists('absent')], JSON_PRESERVE_ZERO_FRACTION), "\n";
 foreach (['12', 1.0, null, true, []] as $i => $other) {
     Cache::store("other$i", $other);
-    echo json_encode([Cache::inc("other$i"), Cache::fetch("other$i") === $other, Cache::cas("other$i", 12, 1)]), "\n";
+    echo json_encode([Cache::inc("other$i"), Cache::fetch("other$i") === $other, Cache::cas("other$i", 12, 1)], JSON_PRESERVE_ZERO_FRACTION), "\n";
 }
 Cache::store('max', PHP_INT_MAX);
 echo json_encode([Cache::inc('max') === PHP_INT_MIN, Cache::dec('max', PHP_INT_MIN) === 0]), "\n";
 $before = Cache::fetch('n');
 Cache::inc('n');
-echo json_encode([$before, Cache::fetch('n')]), "\n";
+echo json_encode([$before, Cache::fetch('n')], JSON_PRESERVE_ZERO_FRACTION), "\n";
 var_dump(Cache::inc('ends', 1, 1));
 
 // Add and replace, their lifetimes, and invalid arguments.

@@ -39,7 +39,7 @@ class Answers extends DateTimeImmutable
 function seen(DateTimeInterface $date): string
 {
     ob_start();
-    echo json_encode([$date, $date->getTimezone()]), "\n";
+    var_dump($date, $date->getTimezone());
     $seen = preg_replace('/#\d+/', '#', ob_get_clean());
     $seen .= $date->format('c u e T I U P N t B o ') . serialize($date) . $date->getOffset();
     foreach (['+1 month', '-1 day 03:00', '+7200 seconds', 'first monday of next month', '@5', '+1 weekday'] as $change) {

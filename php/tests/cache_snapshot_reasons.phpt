@@ -55,7 +55,7 @@ function loaded(string $bytes): string
     Cache::clear();
     $n = @Cache::load($file);
     $line = error_get_last()['message'] ?? 'no warning';
-    return $n . ' ' . json_encode([Cache::fetch('k'), Cache::fetch('s')])
+    return $n . ' ' . json_encode([Cache::fetch('k'), Cache::fetch('s')], JSON_INVALID_UTF8_SUBSTITUTE | JSON_PRESERVE_ZERO_FRACTION)
         . ' ' . str_replace("Hone\\Cache::load(): $file: ", '', $line);
 }
 $text = strpos($good, "\x88a string");

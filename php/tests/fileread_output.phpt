@@ -40,7 +40,7 @@ function compare($what, $function, $open, $name)
         $stream && fclose($stream);
     }
     if ($seen[0] !== $seen[1]) {
-        echo "$what, $function:\n", json_encode($seen[0]), "\n", json_encode($seen[1]), "\n";
+        echo "$what, $function:\n", json_encode($seen, JSON_INVALID_UTF8_SUBSTITUTE | JSON_PRESERVE_ZERO_FRACTION), "\n";
     }
 }
 
@@ -99,7 +99,7 @@ foreach ([0, 12, 8191, 8192, 100000, $most, $most + 1] as $size) {
         $seen[$on] = [md5(ob_get_clean()), $results];
     }
     if ($seen[0] !== $seen[1]) {
-        echo "$size:\n", json_encode($seen), "\n";
+        echo "$size:\n", json_encode($seen, JSON_INVALID_UTF8_SUBSTITUTE | JSON_PRESERVE_ZERO_FRACTION), "\n";
     }
 }
 

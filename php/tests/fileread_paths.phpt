@@ -92,12 +92,14 @@ foreach ([0, 1] as $on) {
             $all[$on]["$side $i"] = outcome(['file_get_contents', null, 0, ['y']], $folder);
         }
     }
-    $all[$on] = json_decode(str_replace("fileread_paths.tmp.$on", 'fileread_paths.tmp', json_encode($all[$on], JSON_UNESCAPED_SLASHES)), true);
+    array_walk_recursive($all[$on], function (&$seen) use ($on) {
+        $seen = is_string($seen) ? str_replace("fileread_paths.tmp.$on", 'fileread_paths.tmp', $seen) : $seen;
+    });
 }
 $differ = 0;
 foreach ($all[0] as $step => $off) {
     if ($off !== $all[1][$step] && ++$differ < 6) {
-        echo json_encode([$step, $off, $all[1][$step]]), "\n";
+        echo json_encode([$step, $off, $all[1][$step]], JSON_INVALID_UTF8_SUBSTITUTE | JSON_PRESERVE_ZERO_FRACTION), "\n";
     }
 }
 echo json_encode([count($all[0]) > 300, $differ]), "\n";
