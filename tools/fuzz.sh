@@ -7,6 +7,22 @@ fuzz_names() {
     sed -n 's/^TARGET(\(.*\))$/\1/p' "$1" | grep . || basename "$1" _fuzz.c
 }
 
+# fuzz_clang WORD...: the compiler, for the part $part.
+fuzz_clang() {
+    # shellcheck disable=SC2046 # words of options
+    clang -std=c11 -D_GNU_SOURCE -DHONE_LZ4 -Iinclude "-Isrc/$part" -Icli -Iimage \
+        -Iimage/include -Iphp/cache/snapshot -Iphp/cache/values \
+        $("$(php_config)" --includes | sed 's/-I/-isystem /g') "$@"
+}
+
+# Whether the targets compile: a stage of ./dev test, which runs none of them.
+fuzz_compile() {
+    for each in tests/*/*_fuzz.c; do
+        part=$(basename "$(dirname "$each")")
+        fuzz_clang -Wall -Werror=implicit -fsyntax-only "$each"
+    done
+}
+
 # fuzz_target FILE NAME: build and run this target.
 fuzz_target() {
     part=$(basename "$(dirname "$1")")
@@ -20,7 +36,6 @@ fuzz_target() {
     # For a target whose branches libFuzzer does not see.
     keep=
     source=$1
-    includes=
     case $part/$name in
     cli/size) with=cli/text.c ;;
     cache/snapshot) with=php/cache/snapshot/parse.c ;;
@@ -30,8 +45,6 @@ fuzz_target() {
             source="$source php/cache/values/$each.c"
         done
         with="$with $(pkg-config --libs liblz4)"
-        includes="-Iphp/cache/values -DHONE_LZ4
-            $("$(php_config)" --includes | sed 's/-I/-isystem /g')"
         ;;
     image/*)
         with="build/fuzz/image/libimage.a $with
@@ -90,9 +103,7 @@ fuzz_target() {
         ;;
     esac
     # shellcheck disable=SC2086
-    clang -std=c11 -D_GNU_SOURCE -g -O1 -Iinclude "-Isrc/$part" -Icli \
-        -Iimage -Iimage/include -Iphp/cache/snapshot $includes \
-        -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+    fuzz_clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
         -o "build/fuzz/$name" $source $with $entry
     "build/fuzz/$name" -max_total_time="$seconds" -timeout=10 \
         -max_len="$longest" ${keep:+"$keep"} \

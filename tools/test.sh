@@ -6,6 +6,8 @@
 . tools/php-chroot.sh
 # shellcheck source=tools/php-zts.sh
 . tools/php-zts.sh
+# shellcheck source=tools/fuzz.sh
+. tools/fuzz.sh
 # shellcheck source=tools/cross.sh
 . tools/cross.sh
 # shellcheck source=tools/dpdk.sh
@@ -356,8 +358,8 @@ model_checks() {
 
 test_consumers() {
     # shellcheck disable=SC2086
-    bounded consumers steps headers consume single exports 'model_checks code' \
-        page_lists models ${all:+'model_checks some'}
+    bounded consumers steps headers consume single exports fuzz_compile \
+        'model_checks code' page_lists models ${all:+'model_checks some'}
     record pytest "$results/lists.xml" pytest "$results/model.xml"
     for each in headers consume single exports model-code ${all:+model-some}; do
         record tap "$results/$each.tap"
