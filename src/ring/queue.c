@@ -45,7 +45,7 @@
 #define QUEUE_SECOND 1000000000
 /* Looks before a thread sleeps: together 1 us or less. */
 #define QUEUE_LOOKS 20
-/* A wait that takes less is brief: longer than the 31 us of two threads that
+/* A wait that takes less is brief: longer than the 41 us of two threads that
  * answer each other and both sleep (docs/design/ring.md). */
 #define QUEUE_BRIEF_NS 50000
 /* After this time, each CPU has completed a store. */
