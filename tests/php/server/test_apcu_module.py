@@ -205,7 +205,7 @@ def test_opcaches_files_keep_the_answer_of_their_time(server, tmp_path):
 
 def test_the_page_has_each_question_with_its_answer(expected):
     text = (TOP / 'docs/php-cache.md').read_text(encoding='utf-8')
-    table = text.split('| program | first question | answer |\n', 1)[1]
+    table = text.split('| program | test | result |\n', 1)[1]
     rows = [[cell.strip() for cell in line.strip('|').split(' | ')]
             for line in table.split('\n\n', 1)[0].splitlines()[1:]]
     assert rows == [[program, f'`{question}`', f'`{json.dumps(answer)}`']
