@@ -232,9 +232,9 @@ def test_the_name_says_how(work, hone):
             ("a.qcow2.zst", "a qcow2 image is not packed: leave '.zst' out and "
              "add -c"),
             ("a.vhd.gz", "a vhd image is not packed: leave '.gz' out"),
-            ("a.tar.zst", "suffix '.zst' means a format that hone cannot"),
-            ("a.img.xz", "suffix '.xz' means a format that hone cannot"),
-            ("a.vdi.gz", "suffix '.gz' means a format that hone cannot")):
+            ("a.tar.zst", "suffix '.tar.zst' means a format that hone cannot"),
+            ("a.img.xz", "suffix '.xz' means a packing that hone cannot"),
+            ("a.vdi.gz", "suffix '.vdi.gz' means a format that hone cannot")):
         assert why in hone.fails("convert", disk, work / name)
     for words, why in (
             (["--pack", "xz"], "--pack: 'xz' is not zst, gz or none"),
