@@ -26,6 +26,18 @@ struct image_decode {
 	char why[160];
 };
 
+/* Write zeros of blocks that were left out, up to the room for the output. */
+static inline void
+image_decode_zeros(struct image_decode *io, uint64_t *zeros)
+{
+	size_t n = *zeros < io->out_left ? (size_t)*zeros : io->out_left;
+
+	memset(io->out, 0, n);
+	io->out += n;
+	io->out_left -= n;
+	*zeros -= n;
+}
+
 struct image_decoder {
 	/* "5.4.1": of the library; NULL if this build lacks it */
 	const char *(*version)(void);

@@ -253,19 +253,6 @@ leave_out(struct gunzip *g, struct image_decode *io)
 	inflatePrime(&g->stream, (int)g->left, g->byte >> (8 - g->left));
 }
 
-/* Write zeros of blocks that were left out. */
-static void
-put_zeros(struct gunzip *g, struct image_decode *io)
-{
-	size_t n =
-		g->pending < io->out_left ? (size_t)g->pending : io->out_left;
-
-	memset(io->out, 0, n);
-	io->out += n;
-	io->out_left -= n;
-	g->pending -= n;
-}
-
 /* Returns what inflate() returns. */
 static int
 run(struct gunzip *g, struct image_decode *io, int flush)
@@ -322,7 +309,7 @@ decode_blocks(struct gunzip *g, struct image_decode *io)
 	do {
 		if (g->pending == 0)
 			leave_out(g, io);
-		put_zeros(g, io);
+		image_decode_zeros(io, &g->pending);
 		if (io->out_left < room || g->pending)
 			break;
 		if (g->between)

@@ -437,20 +437,16 @@ static bool
 give_zeros(struct xz *xz, struct image_decode *io)
 {
 	struct run *run = &xz->runs[xz->first];
+	const size_t room = io->out_left;
 
 	if (!xz->count || run->coded)
 		return false;
-	size_t n =
-		run->zeros < io->out_left ? (size_t)run->zeros : io->out_left;
-	memset(io->out, 0, n);
-	io->out += n;
-	io->out_left -= n;
-	run->zeros -= n;
+	image_decode_zeros(io, &run->zeros);
 	if (run->zeros == 0) {
 		xz->first = (xz->first + 1) % RUNS;
 		xz->count--;
 	}
-	return n;
+	return io->out_left < room;
 }
 
 /* Take steps until one takes input or has output, or has to wait for it. */
