@@ -176,6 +176,8 @@ case("data_file_without_name", "does not name it", {"incompatible_features": 4},
 case("unknown_compatible_and_autoclear_features", "",
      {"compatible_features": HUGE64 & ~1, "autoclear_features": HUGE64 & ~3},
      info=True, check=())
+# QEMU rounds it down.
+case("size_of_a_part_of_a_sector", "", {"size": MI - 255}, info=True)
 # Opened with -f qcow2 alone.
 case("magic_damaged", "first bytes 51 46 49 fc", {"magic": 0x514649fc})
 # Shorter than version 2, and than version 3.
@@ -531,6 +533,14 @@ case("snapshot_absent", "has no snapshot with the ID or name 'wanted'",
 # Two states would change as one.
 case("snapshot_with_the_active_l1", "", snapshot={}, counts={3: 2}, info=True,
      check=("overlaps",))
+
+
+@defect("", info=True)
+def snapshot_with_a_damaged_l1_entry(image, _folder):
+    """The disk does not need it."""
+    own = image.own_l1()
+    image.put("Q", own, 2)
+    image.snapshots(image.snapshot(l1=own))
 
 
 @defect("snapshot table entry 1 at", check=("snapshots",))

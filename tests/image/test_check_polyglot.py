@@ -104,7 +104,7 @@ def test_a_zip_at_the_end_of_an_image(work, hone, comment, size, safe):
     assert safe or f"of zip at offset {where}" in failed["polyglot"]
 
 
-@pytest.mark.parametrize("head,name", [
+HEADS = [
     (b"QFI\xfb\0\0\0\3", "qcow2"), (b"QFI\xfb\0\0\0\1", "QCOW version 1"),
     (b"KDMV", "vmdk"), (b"COWD", "vmdk"),
     (b"\xbe\xba\xfe\xca\0\0\0\0", "vmdk"), (b"# Disk DescriptorFile", "vmdk"),
@@ -116,7 +116,10 @@ def test_a_zip_at_the_end_of_an_image(work, hone, comment, size, safe):
     (b"version=1\n", "vmdk"), (b"version=3\r\n", "vmdk"),
     (b"#\nversion=2\n", "vmdk"),
     (b"# a\n#\r\n   \n \r\n# b\nversion=1\n", "vmdk"),
-    (b"\n\t\nversion=1", "vmdk")])
+    (b"\n\t\nversion=1", "vmdk")]
+
+
+@pytest.mark.parametrize("head,name", HEADS)
 def test_a_raw_disk_that_begins_like_an_image(work, hone, head, name):
     """Whoever opens it without a format would get another disk: a guest can
     write these bytes."""

@@ -15,6 +15,8 @@ import test_vhd_hostile
 import test_vmdk_hostile
 from hostile import DEFECTS, make_image
 from hostile_tars import HOSTILE
+from qcow2_builder import Builder
+from test_check_polyglot import HEADS
 
 # Bytes of an image. A pipe has no holes.
 LARGEST = 16 << 20
@@ -45,47 +47,67 @@ def compare(play, fmt, files, least):
     assert said == f"{len(files)} images, 0 differences\n"
 
 
+def sound(make, folder):
+    """A sound image of the test's builder."""
+    make(folder / "sound")
+    return folder / "sound"
+
+
+def small(files):
+    """Those that a pipe can have."""
+    return [path for path in files if path.stat().st_size < LARGEST]
+
+
 def test_hostile_qcow2_images(play, tmp_path):
-    files = []
+    files = [sound(Builder().write, tmp_path)]
     for name in DEFECTS:
         folder = tmp_path / name
         folder.mkdir()
-        path = folder / "image.qcow2"
         try:
-            make_image(name, path)
+            make_image(name, folder / "image.qcow2")
         except OSError:
             # a file that the file system refuses, which is too large anyhow
             continue
-        if path.stat().st_size < LARGEST:
-            files.append(path)
-    compare(play, "qcow2", files, 150)
+        files.append(folder / "image.qcow2")
+    compare(play, "qcow2", small(files), 150)
 
 
 def test_hostile_vmdk_images(play, tmp_path):
-    files = []
-    for number, row in enumerate(test_vmdk_hostile.HOSTILE.values()):
-        path = tmp_path / f"{number}.vmdk"
-        row[0].write(path)
-        if path.stat().st_size < LARGEST:
-            files.append(path)
-    compare(play, "vmdk", files, 60)
+    files = [sound(test_vmdk_hostile.packed().write, tmp_path)]
+    images = [row[0] for row in test_vmdk_hostile.HOSTILE.values()]
+    for change, _ in test_vmdk_hostile.CONTRADICTIONS.values():
+        images.append(test_vmdk_hostile.packed())
+        change(images[-1])
+    for number, image in enumerate(images):
+        files.append(image.write(tmp_path / f"{number}.vmdk"))
+    compare(play, "vmdk", small(files), 66)
 
 
 def test_hostile_vhd_images(play, tmp_path):
-    files = []
+    files = [sound(test_vhd_hostile.dynamic(), tmp_path)]
     for name, make, *_ in (*test_vhd_hostile.ROWS, *test_vhd_hostile.VERDICTS):
-        path = tmp_path / f"{name}.vhd"
-        make(path)
-        if path.stat().st_size < LARGEST:
-            files.append(path)
-    compare(play, "vhd", files, 60)
+        files.append(tmp_path / f"{name}.vhd")
+        make(files[-1])
+    compare(play, "vhd", small(files), 60)
 
 
-def test_hostile_archives(play, tmp_path):
-    """Without a suffix: a pipe has no name."""
+def test_raw_disks_that_begin_as_an_image(play, tmp_path):
+    files = [tmp_path / str(number) for number in range(len(HEADS))]
+    for path, (head, _) in zip(files, HEADS):
+        path.write_bytes(head.ljust(64 << 10, b"\0"))
+    compare(play, "raw", files, 19)
+
+
+def test_hostile_archives_and_sound_images(play, tmp_path):
+    """Without a suffix: a pipe has no name. The format is found."""
     files = []
+    for number, make in enumerate((
+            Builder().write, test_vhd_hostile.dynamic(),
+            test_vmdk_hostile.packed().write)):
+        files.append(tmp_path / f"sound{number}")
+        make(files[-1])
     for number, (name, (data, _)) in enumerate(HOSTILE.items()):
         if data and name not in NO_DISKS:
             files.append(tmp_path / str(number))
             files[-1].write_bytes(data)
-    compare(play, "-", files, 90)
+    compare(play, "-", files, 93)

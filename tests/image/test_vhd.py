@@ -520,22 +520,6 @@ def test_the_source_comes_through_a_pipe(work, hone):
     assert not (work / "3.vhd").exists()
 
 
-def test_the_check_of_a_stream_reads_its_last_footer(work, hone):
-    """Other programs read that one first."""
-    image = Vhd()
-    image.add(0, b"a" * 4096)
-    path = image.write(work / "disk.vhd")
-    path.write_bytes(path.read_bytes()[:-SECTOR] + b"x" * SECTOR)
-    out = work / "out.raw"
-    for words, code in ((["check", "-f", "vhd", "-"], 1),
-                        (["convert", "--untrusted", "-f", "vhd", "-", out], 3)):
-        with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
-            done = hone.run(*words, stdin=cat.stdout)
-        assert done.returncode == code, done
-        assert b"footer of a VHD is missing" in done.stdout + done.stderr
-    assert not out.exists()
-
-
 def test_a_differencing_disk_is_described(work, hone):
     """hone info shows what cannot be read."""
     image = Vhd()

@@ -450,19 +450,14 @@ def far_marker(image):
     image.extra = struct.pack("<QII", 100, 0, 1).ljust(5 * SECTOR, b"\0")
 
 
-# Images whose markers and tables contradict each other, and what the file and
-# the stream have in the sentence.
+# Images whose markers and tables contradict each other, and part of the sentence.
 CONTRADICTIONS = {
-    "without_entry": (without_entry, "has the grain of disk sector 128",
-                      "grain table 0 differs"),
-    "gap": (gap, "has no length and no type", "has type 0 and no data"),
-    "jump": (jump, "has the grain of disk sector 128", "grains are not in"),
-    "other_grain": (other_grain, "has the grain of disk sector 256",
-                    "grain table 0 differs"),
-    "hidden_grain": (hidden_grain, "grain tables have 3 grains, and its "
-                     "markers 2", "grain table"),
-    "far_marker": (far_marker, "states 100 sectors, not 4",
-                   "has a grain table of 100 sectors, not 4"),
+    "without_entry": (without_entry, "has the grain of disk sector 128"),
+    "gap": (gap, "has no length and no type"),
+    "jump": (jump, "has the grain of disk sector 128"),
+    "other_grain": (other_grain, "has the grain of disk sector 256"),
+    "hidden_grain": (hidden_grain, "grain tables have 3 grains, and its markers 2"),
+    "far_marker": (far_marker, "states 100 sectors, not 4"),
 }
 
 
@@ -476,24 +471,17 @@ def from_a_pipe(judge, *words):
 
 
 @pytest.mark.parametrize("name", CONTRADICTIONS)
-def test_one_verdict_for_a_file_and_a_stream(hone, tmp_path, name):
-    """By check and with --untrusted."""
-    change, of_file, of_stream = CONTRADICTIONS[name]
+def test_markers_and_tables_that_contradict_each_other(hone, tmp_path, name):
+    """By check and with --untrusted. test_verdicts.py has the streams."""
+    change, part = CONTRADICTIONS[name]
     judge = Judge(hone, tmp_path)
-    judge.image = tmp_path / "image.vmdk"
-    image = packed()
+    image, out = packed(), tmp_path / "out.raw"
     change(image)
     image.write(judge.image)
-    out = tmp_path / "out.raw"
-    judge.refused(3, of_file, "convert", "--untrusted", judge.image, out)
-    code, found, err = judge.run("check", "--json", judge.image)
-    assert (code, err) == (1, b"") and of_file in found.decode()
-    done = from_a_pipe(judge, "convert", "--untrusted", "-", out)
-    assert done.returncode == 3 and (of_file in done.stderr.decode()
-                                     or of_stream in done.stderr.decode())
-    done = from_a_pipe(judge, "check", "--json", "-")
-    assert done.returncode == 1, done
+    judge.refused(3, part, "convert", "--untrusted", judge.image, out)
     assert not out.exists()
+    code, found, err = judge.run("check", "--json", judge.image)
+    assert (code, err) == (1, b"") and part in found.decode()
 
 
 def test_a_long_stream_is_compared_with_its_tables(hone, tmp_path):
