@@ -99,6 +99,8 @@ class Tree:
         build, tests = self.configure(kind)
         # If Valgrind or an emulator runs the program, Meson names the program
         # by its path in the build.
+        if name not in tests:
+            raise RuntimeError(f"{name} is not a test of this build")
         command = [str(build / word) if word.startswith("tests/") else word
                    for word in tests[name]["cmd"]]
         program = next(Path(word) for word in command
@@ -236,7 +238,7 @@ def options():
     parser.add_argument("--check", action="store_true",
                         help="build nothing: only check that the files have "
                         "the texts that the mutants replace, and that the "
-                        "files of tests exist")
+                        "tests exist")
     parser.add_argument("--name", action="append", metavar="TEXT",
                         help="only mutants that have TEXT in their name")
     given = parser.parse_args()
@@ -244,6 +246,37 @@ def options():
         seed = os.environ.get("HONE_SEED")
         given.seed = int(seed, 0) if seed else random.SystemRandom().randrange(1 << 32)
     return given
+
+
+def absent(test):
+    """What a test of a row lacks: its file, its name there, or its place in the
+    files of Meson. None if it lacks nothing."""
+    kind, _, name = test.rpartition(":")
+    if kind == "command":
+        name, _, names = name.partition(" ")
+        file = ROOT / "tests" / name
+        if not file.is_file():
+            return f"tests/{name} is not a file"
+        # The first name may be that of a case, also of another file.
+        first = names.partition(" ")[0]
+        if any(first in each.read_text()
+               for each in [file, *sorted((ROOT / "tests").glob("*/*.py"))]):
+            return None
+        return f"tests/{name} has no test or case '{first}'"
+    if kind == "php":
+        file = f"php/tests/{name}.phpt"
+        return None if (ROOT / file).is_file() else f"{file} is not a file"
+    part, _, name = name.partition("_")
+    variants = ROOT / "src" / part / "variants.def"
+    if variants.is_file() and f"({name}, " in variants.read_text():
+        return None
+    lists = [ROOT / "tests/meson.build", ROOT / "tests" / part / "meson.build"]
+    names = f"'({part}_)?{re.escape(name.removeprefix('emulated-'))}'"
+    listed = any(re.search(names, file.read_text()) for file in lists if file.is_file())
+    file = f"tests/{part}/{name.partition('-')[0]}_test.c"
+    if not (ROOT / file).is_file():
+        return f"{file} is not a file"
+    return None if listed else f"no meson.build of tests has '{name}'"
 
 
 def check(chosen):
@@ -255,11 +288,9 @@ def check(chosen):
         except planting.Wrong as error:
             print(error)
             failures += 1
-        for test in filter(is_command, mutant["tests"]):
-            file = test.removeprefix("command:").partition(" ")[0]
-            if not (ROOT / "tests" / file).is_file():
-                print(f"{mutant['name']}: tests/{file} is not a file")
-                failures += 1
+        for lack in filter(None, map(absent, mutant["tests"])):
+            print(f"{mutant['place']}: {mutant['name']}: {lack}")
+            failures += 1
     print(f"{len(chosen)} mutants, {failures} cannot be planted")
     return failures
 
