@@ -208,3 +208,14 @@ def test_neither_a_test_nor_a_stage_is_told_the_stages(system):
     assert "dev: test: 'nonsense' is neither in the name of a test nor a stage" in said
     assert " build gcc asan tsan neon " in said
     assert system.untouched()
+
+
+@pytest.mark.parametrize("words, option", [
+    ("run --foo", "--keep"), ("run --keep --foo", "--keep"),
+    ("counts foo", "--accept"), ("test --all --foo", "--all"),
+    ("check --all foo", "--all")])
+def test_another_argument_ends_the_command_before_the_build(system, words, option):
+    command, arguments = words.split(" ", 1)
+    assert system.dev(words) == (
+        1, f"dev: {command}: '{arguments}' is not an option; there is {option}\n")
+    assert system.untouched()
