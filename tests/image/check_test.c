@@ -162,6 +162,10 @@ TEST(counts_are_compared)
 			"refcount block at 0x100000 of refcount table entry 1"},
 		{SMALL_AT(SMALL_REFCOUNT_TABLE) + 8, 8, 0x401, "well_formed",
 			"refcount table entry 1, 0x0000000000000401"},
+		{SMALL_AT(SMALL_REFCOUNT_TABLE) + 8, 8, UINT64_MAX - 511,
+			"well_formed", "refcount table entry 1"},
+		{SMALL_AT(SMALL_REFCOUNT_TABLE) + 8, 8, 0x500, "well_formed",
+			"refcount table entry 1, 0x0000000000000500"},
 	};
 	JUDGE(damage);
 }

@@ -126,7 +126,7 @@ class Judge:
 
 # What these images have is not damage: the status is 1, and 3 for the others.
 REFUSED = (
-    "version_0", "version_4", "version_huge", "crypt_method_3",
+    "version_4", "crypt_method_3",
     "compression_type_2", "header_cut_at_71", "backing_format_vmdk",
     "backing_format_vpc", "unknown_feature_5", "unknown_feature_31", "unknown_feature_63",
     "encrypted", "data_file_without_name", "magic_damaged",

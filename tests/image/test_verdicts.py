@@ -69,7 +69,7 @@ def test_hostile_qcow2_images(play, tmp_path):
             # a file that the file system refuses, which is too large anyhow
             continue
         files.append(folder / "image.qcow2")
-    compare(play, "qcow2", small(files), 150)
+    compare(play, "qcow2", small(files), 120)
 
 
 def test_hostile_vmdk_images(play, tmp_path):
