@@ -72,10 +72,12 @@ lengths(size_t longest)
 
 		calls = Calls();
 		for (size_t i = 0; i < unpredictable; i++) {
-			calls.dst.push_back(uint32_t(random.below(hot_bytes)));
-			calls.src.push_back(uint32_t(random.below(hot_bytes)));
-			calls.len.push_back(
-				uint32_t(1 + random.below(longest)));
+			Call call;
+
+			call.dst = uint32_t(random.below(hot_bytes));
+			call.src = uint32_t(random.below(hot_bytes));
+			call.len = uint32_t(1 + random.below(longest));
+			calls.push_back(call);
 		}
 		made_for = longest;
 	}
@@ -93,8 +95,8 @@ add_lengths_case(size_t longest)
 			const Calls &calls = lengths(longest);
 
 			for (size_t n = 1; n <= longest; n += 1 + n / 256)
-				check_copy(state, s.copy, a.dst + calls.dst[n],
-					a.src + calls.src[n], n);
+				check_copy(state, s.copy, a.dst + calls[n].dst,
+					a.src + calls[n].src, n);
 			Switches switches;
 			s.calls(state, a, calls);
 			report_switches(state, switches);
@@ -163,7 +165,7 @@ add_all()
 	// on a store before it.
 	for (size_t n : {64, 200, 448, 576, 1 << 10, 4 << 10, 16 << 10})
 		add_hot_case("alike-" + size_name(n), n, 0, 4096 - unlike);
-	for (size_t n : {64, 256, 4 << 10, 64 << 10})
+	for (size_t n : {16, 64, 256, 4 << 10, 64 << 10})
 		add_lengths_case(n);
 	for (size_t n : {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
 		     4 << 20, 16 << 20, 64 << 20})

@@ -58,10 +58,12 @@ class Walk
 	Place next();
 };
 
-// The calls of a case with many: offsets in the arenas, and lengths.
-struct Calls {
-	std::vector<uint32_t> dst, src, len;
+// The calls of a case with many: offsets in the arenas, and lengths. In one
+// array, so that the loop has all addresses in registers.
+struct Call {
+	uint32_t dst, src, len;
 };
+typedef std::vector<Call> Calls;
 
 // A timed function. Each has its own instances of the loops for short copies: a
 // call there costs as much as in a program. Other loops call `copy`.
@@ -92,12 +94,14 @@ template <copy_fn *copy>
 void
 time_calls(State &state, const Arenas &a, const Calls &c)
 {
-	size_t i = 0, n = c.len.size();
+	const Call *first = c.data(), *end = first + c.size(), *call = first;
+	unsigned char *dst = a.dst;
+	const unsigned char *src = a.src;
 
 	for (auto _ : state) {
-		copy(a.dst + c.dst[i], a.src + c.src[i], c.len[i]);
+		copy(dst + call->dst, src + call->src, call->len);
 		benchmark::ClobberMemory();
-		i = i + 1 < n ? i + 1 : 0;
+		call = call + 1 < end ? call + 1 : first;
 	}
 }
 
@@ -106,14 +110,16 @@ template <copy_fn *copy>
 void
 time_chain(State &state, const Arenas &a, const Calls &c)
 {
-	size_t i = 0, n = c.len.size();
+	const Call *first = c.data(), *end = first + c.size(), *call = first;
+	unsigned char *dst = a.dst;
+	const unsigned char *src = a.src;
 	uint64_t at = 0;
 
 	for (auto _ : state) {
-		copy(a.dst + c.dst[i], a.src + at, c.len[i]);
+		copy(dst + call->dst, src + at, call->len);
 		benchmark::ClobberMemory();
-		std::memcpy(&at, a.dst + c.dst[i], sizeof(at));
-		i = i + 1 < n ? i + 1 : 0;
+		std::memcpy(&at, dst + call->dst, sizeof(at));
+		call = call + 1 < end ? call + 1 : first;
 	}
 	benchmark::DoNotOptimize(at);
 }

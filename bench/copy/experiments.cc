@@ -280,10 +280,12 @@ struct Chain {
 		Calls made;
 
 		for (size_t i = 0; i < n; i++) {
-			made.dst.push_back(uint32_t(i % slots * stride));
-			made.len.push_back(
+			Call call = {uint32_t(i % slots * stride), 0, 0};
+
+			call.len =
 				uint32_t(shortest +
-					 random.below(longest - shortest + 1)));
+					 random.below(longest - shortest + 1));
+			made.push_back(call);
 		}
 		return made;
 	}
@@ -317,7 +319,7 @@ add_first_word_case(size_t shortest, size_t longest)
 			Arenas a = arenas(Chain::bytes());
 
 			a.src += 2112; // other page offsets than dst
-			if (calls->len.empty())
+			if (calls->empty())
 				*calls = chain.calls();
 			chain.link(a.src);
 			check_copy(state, s.copy, a.dst, a.src, longest);

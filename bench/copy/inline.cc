@@ -85,12 +85,12 @@ groups(size_t unit, size_t most)
 
 		calls = Calls();
 		for (size_t i = 0; i < unpredictable; i++) {
-			calls.dst.push_back(
-				uint32_t(unit * random.below(places)));
-			calls.src.push_back(
-				uint32_t(unit * random.below(places)));
-			calls.len.push_back(
-				uint32_t(unit * (1 + random.below(most))));
+			Call call;
+
+			call.dst = uint32_t(unit * random.below(places));
+			call.src = uint32_t(unit * random.below(places));
+			call.len = uint32_t(unit * (1 + random.below(most)));
+			calls.push_back(call);
 		}
 		made_for = unit * most;
 	}
@@ -106,8 +106,8 @@ add_groups(const std::string &stem, const Subject &s, size_t unit, size_t most)
 			const Calls &calls = groups(unit, most);
 
 			for (size_t i = 0; i < 100; i++)
-				check_copy(state, s.copy, a.dst + calls.dst[i],
-					a.src + calls.src[i], calls.len[i]);
+				check_copy(state, s.copy, a.dst + calls[i].dst,
+					a.src + calls[i].src, calls[i].len);
 			Switches switches;
 			s.calls(state, a, calls);
 			report_switches(state, switches);
@@ -150,8 +150,8 @@ add_short_cases()
 				Arenas a = arenas(2 * hot_bytes);
 				Calls calls = groups(1, 57);
 
-				for (uint32_t &n : calls.len)
-					n += 7;
+				for (Call &call : calls)
+					call.len += 7;
 				Switches switches;
 				s.calls(state, a, calls);
 				report_switches(state, switches);
