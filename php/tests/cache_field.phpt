@@ -4,9 +4,25 @@ Hone\Cache: fetch_field reads one element of a value
 hone
 --INI--
 hone.cache_cli=1
+hone.cache_size=1M
 --FILE--
 <?php
 use Hone\Cache;
+
+// A field stays the same while other values take the memory of its value.
+foreach (['block', 'copy'] as $mode) {
+    ini_set('hone.cache_read', $mode);
+    Cache::clear();
+    Cache::store('gone', ['a' => ['text' => str_repeat('x', 100), 'list' => [1, 2, 3]], 'more' => range(1, 2000)]);
+    $field = Cache::fetch_field('gone', 'a');
+    Cache::delete('gone');
+    for ($i = 0; $i < 3000; $i++) {
+        Cache::store("other $i", [str_repeat(chr(65 + $i % 26), 100), range(1, 100)]);
+    }
+    echo $mode, ' ', md5(serialize($field)), "\n";
+}
+Cache::clear();
+ini_set('hone.cache_read', 'auto');
 
 $value = ['a' => ['b' => ['c' => 'deep', 'n' => null]], 'a.b' => 'dotted', 12 => 'number', '' => 'empty', 'list' => [10, 20, 30]];
 $object = $value + ['object' => new ArrayObject([1])];
@@ -92,6 +108,8 @@ try {
 }
 ?>
 --EXPECT--
+block 97418ab1f8ca4383538eafcaab16b1f9
+copy 97418ab1f8ca4383538eafcaab16b1f9
 auto plain
 "a.b" "dotted"
 12 "number"

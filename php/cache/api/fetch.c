@@ -335,31 +335,14 @@ field_of(zval *value, const zval *path, uint32_t n_path)
 	return value;
 }
 
-static bool
-field_of_other(struct php_hone_member *member,
-	const struct php_hone_entry *entry, zval *whole, const zval *path,
-	uint32_t n_path, zval *value)
-{
-	zval *field;
-
-	if (!take_other(member, entry, whole))
-		return false;
-	field = field_of(whole, path, n_path);
-	if (field != NULL)
-		ZVAL_COPY_DEREF(value, field);
-	zval_ptr_dtor(whole);
-	return field != NULL;
-}
-
 bool
 php_hone_cache_field(
 	zend_string *key, const zval *path, uint32_t n_path, zval *value)
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	const struct php_hone_entry *entry;
-	struct php_hone_value stored = {0};
 	struct php_hone_key of;
-	const zval *field;
+	zval *field;
 	zval root;
 
 	if (member == NULL)
@@ -367,25 +350,23 @@ php_hone_cache_field(
 	php_hone_key_of(&of, key);
 	count_fetch(WEIGHT);
 	entry = php_hone_fetch_find(member, &of);
-	if (entry == NULL) {
-		php_hone_fetch_end(member);
-		return false;
-	}
-	php_hone_root_of(entry, &root);
-	if (entry->flags != 0)
-		return field_of_other(
-			member, entry, &root, path, n_path, value);
-	field = field_of(&root, path, n_path);
-	if (field != NULL) {
-		ZVAL_COPY_VALUE(value, field);
-		if (!is_kept(member) && Z_TYPE_P(value) >= IS_STRING &&
-			entry->data_size != 0) {
-			ZVAL_COPY_VALUE(&stored.root, field);
-			HONE_G(cache).fetching = true;
-			php_hone_value_unpack(&stored, value);
-			HONE_G(cache).fetching = false;
+	if (entry != NULL && entry->flags == 0) {
+		php_hone_root_of(entry, &root);
+		field = field_of(&root, path, n_path);
+		/* Without a copy of the value. */
+		if (field == NULL || Z_TYPE_P(field) < IS_STRING ||
+			is_kept(member)) {
+			if (field != NULL)
+				ZVAL_COPY_VALUE(value, field);
+			php_hone_fetch_end(member);
+			return field != NULL;
 		}
 	}
-	php_hone_fetch_end(member);
+	if (!take(member, entry, &root))
+		return false;
+	field = field_of(&root, path, n_path);
+	if (field != NULL)
+		ZVAL_COPY_DEREF(value, field);
+	zval_ptr_dtor(&root);
 	return field != NULL;
 }
