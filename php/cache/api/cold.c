@@ -34,10 +34,26 @@ made_size(const struct php_hone_entry *entry)
 	return (size_t)(entry->value[1] >> MADE_SHIFT & MADE_MOST) * 8;
 }
 
-/* Makes the value where the request keeps it. Returns false if the builder has
- * to make it. */
+/* Memory for a value that is made: if the request does not keep it, until the
+ * next one is made. */
+static void *
+memory_for(struct php_hone_value *made, size_t size, bool *kept)
+{
+	void *at = NULL;
+
+	if (HONE_G(cache).read != PHP_HONE_READ_COPY)
+		at = php_hone_block_memory(size);
+	*kept = at != NULL;
+	made->data = at != NULL ? at : php_hone_block_scratch(size);
+	made->size = size;
+	return (void *)(uintptr_t)made->data;
+}
+
+/* Makes the value in its final place. Returns false if the builder has to make
+ * it. */
 static bool
-read_direct(const struct php_hone_entry *entry, struct php_hone_value *made)
+read_direct(const struct php_hone_entry *entry, struct php_hone_value *made,
+	bool *kept)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
 	size_t size = made_size(entry);
@@ -46,17 +62,13 @@ read_direct(const struct php_hone_entry *entry, struct php_hone_value *made)
 
 	if ((entry->flags & PHP_HONE_OBJECTS) || size == 0 ||
 		!php_hone_cold_is_whole(entry) ||
-		(at = php_hone_block_memory(size)) == NULL ||
+		(at = memory_for(made, size, kept)) == NULL ||
 		!php_hone_cold_read_to(&cache->cold,
 			(const char *)entry + entry->data_at, entry->data_size,
-			&cache->builder, at, size, &phrase) ||
-		Z_TYPE(cache->builder.root) != IS_ARRAY)
+			&cache->builder, at, size, &phrase))
 		return false;
 	made->root = cache->builder.root;
-	made->data = at;
-	made->size = size;
-	php_hone_block_enter(entry, size, &made->root);
-	return true;
+	return Z_TYPE(made->root) == IS_ARRAY;
 }
 
 /* Makes the value in the builder. */
@@ -82,26 +94,18 @@ read_built(struct php_hone_member *member, const struct php_hone_entry *entry)
 	return false;
 }
 
-/* Places the value that the builder has. */
+/* Makes the value in the builder, and places it. */
 static bool
-place(const struct php_hone_entry *entry, struct php_hone_value *made,
-	bool *kept)
+read_placed(struct php_hone_member *member, const struct php_hone_entry *entry,
+	struct php_hone_value *made, bool *kept)
 {
-	const struct php_hone_cache *cache = &HONE_G(cache);
-	void *at = NULL;
+	const struct php_hone_builder *builder = &HONE_G(cache).builder;
+	void *at;
 
-	made->size = cache->builder.size;
-	if (cache->read != PHP_HONE_READ_COPY)
-		at = php_hone_block_memory(made->size);
-	*kept = at != NULL;
-	if (at == NULL)
-		at = php_hone_block_scratch(made->size);
-	if (at == NULL)
+	if (!read_built(member, entry) ||
+		(at = memory_for(made, builder->size, kept)) == NULL)
 		return false;
-	made->data = at;
-	php_hone_value_place(&cache->builder, at, at, &made->root);
-	if (*kept)
-		php_hone_block_enter(entry, made->size, &made->root);
+	php_hone_value_place(builder, at, at, &made->root);
 	return true;
 }
 
@@ -129,14 +133,15 @@ php_hone_cold_make(struct php_hone_member *member,
 	const struct php_hone_entry *entry, struct php_hone_value *made,
 	bool *kept)
 {
-	bool copy = HONE_G(cache).read == PHP_HONE_READ_COPY;
-
 	*kept = true;
-	if (!copy && php_hone_block_find(entry, &made->root))
+	if (HONE_G(cache).read != PHP_HONE_READ_COPY &&
+		php_hone_block_find(entry, &made->root))
 		return true;
-	if ((copy || !read_direct(entry, made)) &&
-		(!read_built(member, entry) || !place(entry, made, kept)))
+	if (!read_direct(entry, made, kept) &&
+		!read_placed(member, entry, made, kept))
 		return false;
+	if (*kept)
+		php_hone_block_enter(entry, made->size, &made->root);
 	if (php_hone_store_is_hot(entry))
 		make_warm(member, entry, made);
 	return true;

@@ -14,31 +14,44 @@ struct unpacked {
 	void **made; /* the copy of each array and string, by offset */
 };
 
-static void **
-place_of(struct unpacked *unpacked, const void *address)
+static zend_always_inline void **
+place_of(const struct unpacked *unpacked, const void *address)
 {
 	return &unpacked->made[((uintptr_t)address - unpacked->base) / UNIT];
 }
 
+/* Copies a string, without a reference. */
+static zend_never_inline zend_string *
+copy_string(const zend_string *string)
+{
+	size_t size = php_hone_string_size(ZSTR_LEN(string));
+	zend_string *copy;
+
+	if (ZSTR_LEN(string) <= 1)
+		return zend_string_init_fast(
+			ZSTR_VAL(string), ZSTR_LEN(string));
+	copy = emalloc(size);
+	memcpy(copy, string, size);
+	GC_SET_REFCOUNT(copy, 0);
+	GC_TYPE_INFO(copy) = GC_STRING;
+	return copy;
+}
+
 /* Returns the copy of a string, with a reference for the caller. */
-static zend_string *
-string_of(struct unpacked *unpacked, const zend_string *string)
+static zend_always_inline zend_string *
+string_of(const struct unpacked *unpacked, const zend_string *string)
 {
 	void **place = place_of(unpacked, string);
 
-	if (*place != NULL)
-		return zend_string_copy(*place);
-	*place = zend_string_init_fast(ZSTR_VAL(string), ZSTR_LEN(string));
-	if (!ZSTR_IS_INTERNED((zend_string *)*place))
-		ZSTR_H((zend_string *)*place) = ZSTR_H(string);
-	return *place;
+	if (*place == NULL)
+		*place = copy_string(string);
+	return zend_string_copy(*place);
 }
 
-static void
-unpack_value(struct unpacked *unpacked, zval *value)
+/* The 32 bits that PHP keeps beside the type stay. */
+static zend_always_inline void
+unpack_value(const struct unpacked *unpacked, zval *value)
 {
-	uint32_t next = value->u2.next;
-
 	if (Z_TYPE_P(value) == IS_STRING) {
 		ZVAL_STR(value, string_of(unpacked, Z_STR_P(value)));
 	} else if (Z_TYPE_P(value) == IS_ARRAY) {
@@ -46,12 +59,11 @@ unpack_value(struct unpacked *unpacked, zval *value)
 		GC_ADDREF(array);
 		ZVAL_ARR(value, array);
 	}
-	value->u2.next = next;
 }
 
 /* Replaces the pointers in a copy, which still lead to the data. */
 static void
-unpack_elements(struct unpacked *unpacked, zend_array *array)
+unpack_elements(const struct unpacked *unpacked, zend_array *array)
 {
 	if (HT_IS_PACKED(array)) {
 		for (uint32_t i = 0; i < array->nNumUsed; i++)
