@@ -58,11 +58,15 @@ differs_in(const struct job *job, const unsigned char *bytes,
 
 	*err = (struct image_error){0};
 	snprintf(err->file, sizeof(err->file), "%s", job->name);
-	snprintf(err->text, sizeof(err->text),
-		"differs from the source when read back: its %s is %s, not %s",
-		image_algorithm_name(algorithm),
-		cli_digest_text(algorithm, bytes, text),
-		cli_digest_text(algorithm, job->digests.list[0].bytes, wanted));
+	int n = snprintf(err->text, sizeof(err->text),
+		"differs from the source when read back");
+	if (!job->digests.sparse)
+		snprintf(err->text + n, sizeof(err->text) - (size_t)n,
+			": its %s is %s, not %s",
+			image_algorithm_name(algorithm),
+			cli_digest_text(algorithm, bytes, text),
+			cli_digest_text(
+				algorithm, job->digests.list[0].bytes, wanted));
 	return -EIO;
 }
 
@@ -76,8 +80,9 @@ compare_digest(struct job *job, struct image_source **back,
 {
 	const struct image_algorithm *algorithm =
 		job->digests.list[0].algorithm;
-	struct image_digests found = {
-		.count = 1, .list = {{.algorithm = algorithm}}};
+	struct image_digests found = {.count = 1,
+		.sparse = job->digests.sparse,
+		.list = {{.algorithm = algorithm}}};
 	uint64_t whole = image_source_whole_size(job->src);
 	uint64_t end =
 		image_source_size(job->write.keep_rest ? job->src : *back);

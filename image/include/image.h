@@ -904,6 +904,10 @@ const char *image_digest_library(void);
 struct image_digests {
 	/* 1 to IMAGE_ALGORITHMS */
 	size_t count;
+	/* The digests are only compared with others of this kind: they are
+	 * those of the blocks with data, their offsets and the size. So long
+	 * zeros take no time. Not of image_digest_blocks(). */
+	bool sparse;
 	struct {
 		const struct image_algorithm *algorithm;
 		/* set by image_digest() */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <stdlib.h>
+#include <hone/zero.h>
+#include "format/bytes.h"
 #include "hash/hash.h"
 #include "pipeline/hashers.h"
 #include "thread.h"
 
-/* Zeros of one call; stays in the first-level CPU cache beside the state. */
+/* Zeros of one call, and the blocks of a sparse digest; stays in the
+ * first-level CPU cache beside the state. */
 #define ZEROS 16384
 /* Zeros between two calls of progress. */
 #define STEP ((uint64_t)1 << 20)
@@ -16,6 +19,9 @@ struct hasher {
 	pthread_t thread;
 	/* end of what was hashed */
 	uint64_t at;
+	/* of a sparse digest: the block before `at` has other bytes than zeros
+	 */
+	bool has_data;
 	int rc;
 	struct image_error err;
 };
@@ -25,6 +31,7 @@ struct image_hashers {
 	/* NULL: none */
 	const struct image_patches *patches;
 	bool compact;
+	bool sparse;
 	size_t count;
 	/* the first hashers have threads */
 	size_t threads;
@@ -77,7 +84,51 @@ add(struct hasher *hasher, const void *bytes, size_t length)
 		if (hasher->rc < 0)
 			image_hashers_stop(hasher->all);
 	}
-	hasher->at += length;
+}
+
+static const unsigned char zeros[ZEROS];
+
+static void
+add_number(struct hasher *hasher, uint64_t number)
+{
+	unsigned char bytes[8];
+
+	image_put_le64(bytes, number);
+	add(hasher, bytes, sizeof(bytes));
+}
+
+/*
+ * Add bytes or, with NULL, zeros, at most to the end of a block. Returns how
+ * many. Only blocks with data are hashed, each behind its offset: two disks of
+ * one size give the same input if and only if they are equal.
+ */
+static size_t
+add_sparse(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
+{
+	size_t skip = (size_t)(hasher->at % ZEROS);
+	size_t n = length < ZEROS - skip ? (size_t)length : ZEROS - skip;
+
+	hasher->has_data = hasher->has_data && skip;
+	if (!hasher->has_data && !bytes)
+		return (size_t)length;
+	if (!hasher->has_data && hone_buffer_is_zero(bytes, n))
+		return n;
+	if (!hasher->has_data) {
+		add_number(hasher, hasher->at - skip);
+		add(hasher, zeros, skip);
+		hasher->has_data = true;
+	}
+	add(hasher, bytes ? bytes : zeros, n);
+	return n;
+}
+
+static size_t
+add_all(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
+{
+	size_t n = bytes || length < ZEROS ? (size_t)length : ZEROS;
+
+	add(hasher, bytes ? bytes : zeros, n);
+	return n;
 }
 
 /* Hash the disk up to end: these bytes or, with NULL, zeros, except where it
@@ -85,7 +136,6 @@ add(struct hasher *hasher, const void *bytes, size_t length)
 static void
 add_up_to(struct hasher *hasher, uint64_t end, const unsigned char *bytes)
 {
-	static const unsigned char zeros[ZEROS];
 	const struct image_patches *patches = hasher->all->patches;
 
 	if (patches && end > patches->size)
@@ -97,9 +147,10 @@ add_up_to(struct hasher *hasher, uint64_t end, const unsigned char *bytes)
 			patches ? image_patch_at(patches, at, &stop) : NULL;
 		const unsigned char *from =
 			patch ? patch->was + (at - patch->offset) : bytes;
-		size_t n =
-			from || stop - at < ZEROS ? (size_t)(stop - at) : ZEROS;
-		add(hasher, from ? from : zeros, n);
+		size_t n = hasher->all->sparse
+				   ? add_sparse(hasher, from, stop - at)
+				   : add_all(hasher, from, stop - at);
+		hasher->at += n;
 		if (bytes)
 			bytes += n;
 		else if (hasher->at % STEP < ZEROS)
@@ -175,6 +226,7 @@ image_hashers_create(struct image_hashers **out,
 		return image_no_memory(err);
 	all->run = run;
 	all->compact = flags & IMAGE_HASHERS_COMPACT;
+	all->sparse = digests->sparse;
 	pthread_mutex_init(&all->lock, NULL);
 	pthread_cond_init(&all->posted, NULL);
 	pthread_cond_init(&all->done, NULL);
@@ -260,6 +312,16 @@ image_hashers_wait(struct image_hashers *all, struct image_error *err)
 	return 0;
 }
 
+static bool
+has_data(const struct image_pieces *pieces)
+{
+	size_t i = 0;
+
+	while (i < pieces->count && pieces->list[i].kind != IMAGE_DATA)
+		i++;
+	return i < pieces->count;
+}
+
 int
 image_hashers_write(struct image_hashers *all,
 	const struct image_pieces *pieces, image_write_stage write,
@@ -268,6 +330,10 @@ image_hashers_write(struct image_hashers *all,
 {
 	struct image_error hash_err;
 
+	/* A stream of unknown size has a hole in chunks, which would each wake
+	 * the threads. */
+	if (!has_data(pieces))
+		return write(opaque, scratch, chunk, err);
 	image_hashers_post(all, chunk, pieces);
 	int rc = write(opaque, scratch, chunk, err);
 	if (rc < 0)
@@ -286,8 +352,11 @@ image_hashers_finish(struct image_hashers *all, uint64_t size,
 {
 	post(all, NULL, NULL, size);
 	int rc = image_hashers_wait(all, err);
-	for (size_t i = 0; rc == 0 && i < all->count; i++)
+	for (size_t i = 0; rc == 0 && i < all->count; i++) {
+		if (all->sparse)
+			add_number(&all->list[i], size);
 		rc = image_hash_end(
 			all->list[i].hash, digests->list[i].bytes, err);
+	}
 	return rc;
 }

@@ -120,10 +120,12 @@ def test_a_stream_on_a_larger_target_is_followed_by_zeros(digests, hone, source,
     # What --target-is-zero says need not be true.
     at = len(content) + 3 * MI
     wanted = hashlib.sha256(content).hexdigest()
-    for old, part in ((bytes(at) + b"rest" * MI, f"at offset {at} when"),
-                      (b"old" * (3 * MI), f", not {wanted}")):
+    for old, part, *more in (
+            (bytes(at) + b"rest" * MI, f"at offset {at} when"),
+            (b"old" * (3 * MI), "source when read back;"),
+            (b"old" * (3 * MI), f", not {wanted}", "--digest=sha256")):
         target.write_bytes(old)
-        done = run("--target-is-zero")
+        done = run("--target-is-zero", *more)
         assert done.returncode == 1
         assert "differs from the source" in error_line(done.stderr)
         assert part in error_line(done.stderr)

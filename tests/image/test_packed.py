@@ -368,6 +368,15 @@ def test_zeros_that_were_packed_are_holes(work, hone):
         assert process.returncode == 0
 
 
+@pytest.mark.parametrize("words", [[], ["-O", "qcow2"]], ids=str)
+def test_packed_holes_are_verified_as_lengths(work, hone, words):
+    """A digest of their bytes would take an hour."""
+    disk = holey(work / "source.raw", 2 * 1024 * GI, (1024 * GI + 5, b"a" * MI))
+    path = pack(hone, disk, "zst")
+    hone.ok("convert", "-q", "--verify", *words, path, work / "back")
+    hone.ok("compare", "-q", work / "back", disk)
+
+
 def test_a_table_that_lies_is_harmless(work, hone):
     """It is not read, but has to be whole."""
     disk = holey(work / "source.raw", 9 * MI, (3 * MI, os.urandom(MI)))
