@@ -24,7 +24,7 @@ struct code {
 	uint8_t kind;
 };
 
-enum { LITERAL, LENGTH, END };
+enum { NONE, LITERAL, LENGTH, END };
 
 struct table {
 	/* bits of the index: as many as the longest code has */
@@ -49,7 +49,10 @@ struct walk {
 	uint64_t at;
 };
 
-/* Returns the next 56 bits or more; zeros follow the end. */
+/* Bits that peek() returns, or more. */
+#define PEEKED 57
+
+/* Returns the next bits; zeros follow the end. */
 static uint64_t
 peek(const struct walk *w)
 {
@@ -131,8 +134,9 @@ fill_all(struct tables *tables, const uint8_t *lengths, unsigned n_literals,
 	for (unsigned i = 0; i < DISTANCES; i++)
 		codes[i].bits = (uint8_t)(i < 4 ? 0 : (i - 2) / 2);
 	fill(&tables->distances, lengths + n_literals, codes, n_distances);
-	memset(codes, 0, sizeof(codes));
-	codes[END_OF_BLOCK].kind = END;
+	for (unsigned i = 0; i < END_OF_BLOCK; i++)
+		codes[i] = (struct code){0, LITERAL};
+	codes[END_OF_BLOCK] = (struct code){0, END};
 	for (unsigned i = END_OF_BLOCK + 1; i < LITERALS; i++)
 		codes[i] = (struct code){
 			(uint8_t)(i < 265 || i == 285 ? 0 : (i - 261) / 4),
@@ -206,17 +210,20 @@ skip_codes(struct walk *w, const struct tables *tables)
 {
 	while (w->at <= w->end) {
 		uint64_t bits = peek(w);
-		struct code code = look_up(&tables->lengths, bits);
-		if (code.bits == 0)
-			return false;
-		w->at += code.bits;
+		unsigned used = 0;
+		struct code code;
+		/* One peek has several literals. */
+		do {
+			code = look_up(&tables->lengths, bits >> used);
+			used += code.bits;
+		} while (code.kind == LITERAL && used <= PEEKED - LONGEST);
+		w->at += used;
 		if (code.kind == LITERAL)
 			continue;
-		if (code.kind == END)
-			return w->at <= w->end;
-		/* at most 20 bits before, and 28 of the distance */
-		struct code distance =
-			look_up(&tables->distances, bits >> code.bits);
+		if (code.kind != LENGTH)
+			return code.kind == END && w->at <= w->end;
+		bits = used <= PEEKED - LONGEST ? bits >> used : peek(w);
+		struct code distance = look_up(&tables->distances, bits);
 		if (distance.bits == 0)
 			return false;
 		w->at += distance.bits;
