@@ -348,7 +348,7 @@ page_lists() {
 
 # State machines of hypothesis, system calls, and ./dev itself.
 models() {
-    pytests model with_installed tests/mempool tests/stream tests/dev
+    pytests model with_installed tests/stream tests/dev
 }
 
 # model_checks WHICH

@@ -92,22 +92,6 @@ TEST(bulk_is_all_or_nothing)
 	}
 }
 
-TEST(burst_takes_what_there_is)
-{
-	struct hone_mempool *pool = pool_of(1000, 64, 2);
-	struct hone_mempool_cache *c = opened(pool);
-	void *objs[1001];
-
-	assert_int_equal(hone_mempool_get_burst(c, objs, 0), 0);
-	assert_int_equal(hone_mempool_get_burst(c, objs, 10), 10);
-	assert_int_equal(hone_mempool_get_burst(c, objs + 10, 991), 990);
-	assert_int_equal(hone_mempool_get_burst(c, objs, 5), 0);
-	all_different(objs, 1000);
-	hone_mempool_put_bulk(c, objs, 1000);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
-}
-
 TEST(nobody_else_loses_more_than_the_cache_size)
 {
 	struct hone_mempool *pool = pool_of(1000, 50, 4);
@@ -209,28 +193,6 @@ TEST(magazines_change_hands_whole)
 	assert_non_null(m[0] = hone_mempool_get_magazine(a));
 	hone_mempool_put_magazine(a, m[0]);
 	hone_mempool_cache_close(a);
-	destroyed(pool);
-}
-
-TEST(magazines_may_come_back_with_any_count)
-{
-	struct hone_mempool *pool = pool_of(1003, 100, 2);
-	struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
-	void *objs[300];
-
-	for (size_t k = 0; k <= 100; k++) {
-		struct hone_mempool_magazine *m = hone_mempool_get_magazine(a);
-		size_t taken = m->count < k ? m->count : k;
-
-		m->count -= taken;
-		memcpy(objs, m->objects + m->count, taken * sizeof(*objs));
-		hone_mempool_put_magazine(k % 3 ? a : b, m);
-		audited(pool, taken);
-		hone_mempool_put_bulk(b, objs, taken);
-		audited(pool, 0);
-	}
-	hone_mempool_cache_close(a);
-	hone_mempool_cache_close(b);
 	destroyed(pool);
 }
 
@@ -337,30 +299,6 @@ TEST(a_reserve_is_there_whatever_others_take)
 		hone_mempool_cache_close(a);
 		audited(pool, 0);
 	}
-	destroyed(pool);
-}
-
-TEST(a_reserve_is_raised_lowered_and_refused)
-{
-	struct hone_mempool *pool = pool_of(100, 10, 2);
-	struct hone_mempool_cache *c = opened(pool), *other = opened(pool);
-	void *objs[100];
-
-	assert_int_equal(hone_mempool_reserve(c, 101), -ENOBUFS);
-	assert_int_equal(stats_of(pool).reserved, 0);
-	assert_ok(hone_mempool_reserve(c, 25));
-	assert_int_equal(stats_of(pool).reserved, 25);
-	assert_int_equal(hone_mempool_reserve(c, 101), -ENOBUFS);
-	assert_int_equal(stats_of(pool).reserved, 25);
-	assert_ok(hone_mempool_reserve(c, 100));
-	assert_ok(hone_mempool_reserve(c, 5));
-	assert_int_equal(stats_of(pool).reserved, 5);
-	audited(pool, 0);
-	hone_mempool_cache_close(c);
-	assert_int_equal(stats_of(pool).reserved, 0);
-	assert_ok(hone_mempool_get_bulk(other, objs, 100));
-	hone_mempool_put_bulk(other, objs, 100);
-	hone_mempool_cache_close(other);
 	destroyed(pool);
 }
 
@@ -507,31 +445,6 @@ TEST(a_cursor_never_holds_more_than_the_cache_size)
 	destroyed(pool);
 }
 
-/* Single objects and bursts in turns: last in, first out. */
-TEST(ones_and_bursts_mix)
-{
-	struct hone_mempool *pool = pool_of(500, 64, 2);
-	struct hone_mempool_cache *c = opened(pool);
-	struct hone_mempool_cursor cursor;
-	void *objs[500];
-
-	hone_mempool_cursor_begin(&cursor, c);
-	for (size_t n = 1; n < 200; n++) {
-		void *last;
-
-		assert_ok(hone_mempool_cursor_get_bulk(&cursor, objs, n));
-		last = hone_mempool_cursor_get(&cursor);
-		assert_non_null(last);
-		hone_mempool_cursor_put_bulk(&cursor, objs, n);
-		hone_mempool_cursor_put(&cursor, last);
-		assert_ptr_equal(hone_mempool_cursor_get(&cursor), last);
-		hone_mempool_cursor_put(&cursor, last);
-	}
-	hone_mempool_cursor_end(&cursor);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
-}
-
 static void
 note(int fault, void *object, void *arg)
 {
@@ -569,4 +482,279 @@ TEST(the_debug_flavour_sees_a_cursor)
 	hone_mempool_put_bulk(c, objs, 30);
 	hone_mempool_cache_close(c);
 	destroyed(pool);
+}
+
+/*
+ * Any calls in any order, by up to four caches, beside a model: who has each
+ * object and what was written there, and how many objects each cache has in
+ * reserve. The model does not know what the other caches have loaded, so a get
+ * has two bounds.
+ */
+
+#define MOST 200
+#define CACHES 4
+
+struct walk {
+	struct hone_mempool *pool;
+	struct hone_mempool_cache *caches[CACHES];
+	size_t reserves[CACHES], n_caches, max_caches;
+	size_t capacity, cache_size, kept; /* kept: by each other cache */
+	unsigned char *out[MOST];
+	size_t n_out;
+	uint64_t random;
+	const unsigned char
+		*first; /* the stamps are by the number of an object */
+	size_t stride;
+	unsigned char stamps[MOST];
+	bool is_out[MOST];
+};
+
+static void
+begin_at_the_first(void *object, size_t index, void *arg)
+{
+	struct walk *w = arg;
+
+	if (index == 0)
+		w->first = object;
+	w->stamps[index] = (unsigned char)index;
+	memset(object, (int)index, 24);
+}
+
+static size_t
+number_of(const struct walk *w, const unsigned char *object)
+{
+	size_t number = (size_t)(object - w->first) / w->stride;
+
+	assert_true(number < w->capacity);
+	assert_ptr_equal(object, w->first + number * w->stride);
+	return number;
+}
+
+/* Objects that were got: they were in the pool, with what was written. */
+static void
+arrived(struct walk *w, void **objects, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char *object = objects[i];
+		size_t number = number_of(w, object);
+
+		assert_false(w->is_out[number]);
+		assert_int_equal(object[0], w->stamps[number]);
+		assert_int_equal(object[23], w->stamps[number]);
+		w->is_out[number] = true;
+		w->out[w->n_out++] = object;
+	}
+}
+
+/* Takes the last n objects that are out, and writes to them. */
+static void **
+leaving(struct walk *w, size_t n)
+{
+	w->n_out -= n;
+	for (size_t i = 0; i < n; i++) {
+		unsigned char *object = w->out[w->n_out + i];
+		size_t number = number_of(w, object);
+
+		w->is_out[number] = false;
+		w->stamps[number] = (unsigned char)support_random(&w->random);
+		memset(object, w->stamps[number], 24);
+	}
+	return (void **)&w->out[w->n_out];
+}
+
+static size_t
+reserved(const struct walk *w)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < w->n_caches; i++)
+		sum += w->reserves[i];
+	return sum;
+}
+
+/* n objects by one of four ways. */
+static size_t
+get_some(struct walk *w, struct hone_mempool_cache *c, void **objects, size_t n,
+	size_t fewest)
+{
+	struct hone_mempool_cursor cursor;
+	size_t got = 0;
+
+	switch (support_below(&w->random, 4)) {
+	case 0:
+		while (got < n && (objects[got] = hone_mempool_get(c)))
+			got++;
+		break;
+	case 1:
+		if (hone_mempool_get_bulk(c, objects, n) == 0)
+			return n;
+		assert_true(n > fewest);
+		return 0;
+	case 2:
+		hone_mempool_cursor_begin(&cursor, c);
+		while (got < n &&
+			(objects[got] = hone_mempool_cursor_get(&cursor)))
+			got++;
+		hone_mempool_cursor_end(&cursor);
+		break;
+	default:
+		got = hone_mempool_get_burst(c, objects, n);
+	}
+	assert_true(got >= (n < fewest ? n : fewest));
+	return got;
+}
+
+static void
+put_some(struct walk *w, struct hone_mempool_cache *c, size_t n)
+{
+	struct hone_mempool_cursor cursor;
+	void *const last = n ? w->out[w->n_out - 1] : NULL;
+	void **objects = leaving(w, n);
+
+	switch (support_below(&w->random, 3)) {
+	case 0:
+		for (size_t i = 0; i < n; i++)
+			hone_mempool_put(c, objects[i]);
+		break;
+	case 1:
+		hone_mempool_cursor_begin(&cursor, c);
+		hone_mempool_cursor_put_bulk(&cursor, objects, n);
+		hone_mempool_cursor_end(&cursor);
+		break;
+	default:
+		hone_mempool_put_bulk(c, objects, n);
+	}
+	/* The object that was put last comes first. */
+	if (n > 0 && support_below(&w->random, 2)) {
+		void *again = hone_mempool_get(c);
+
+		assert_ptr_equal(again, last);
+		arrived(w, &again, 1);
+	}
+}
+
+/* A magazine gives some of its objects, and comes back to any cache. */
+static void
+pass_a_magazine(struct walk *w, struct hone_mempool_cache *c, size_t fewest)
+{
+	struct hone_mempool_magazine *m = hone_mempool_get_magazine(c);
+	size_t n;
+
+	if (m == NULL) {
+		assert_int_equal(fewest, 0);
+		return;
+	}
+	assert_in_range(m->count, 1, w->cache_size);
+	n = support_below(&w->random, m->count + 1);
+	m->count -= n;
+	arrived(w, m->objects + m->count, n);
+	hone_mempool_put_magazine(
+		w->caches[support_below(&w->random, w->n_caches)], m);
+}
+
+static void
+open_or_close(struct walk *w)
+{
+	struct hone_mempool_cache *c = NULL;
+	size_t i = support_below(&w->random, w->n_caches + 1);
+
+	if (i == w->n_caches || w->n_caches == 1) {
+		if (w->n_caches == w->max_caches) {
+			assert_int_equal(
+				hone_mempool_cache_open(w->pool, &c), -EAGAIN);
+			return;
+		}
+		w->reserves[w->n_caches] = 0;
+		w->caches[w->n_caches++] = opened(w->pool);
+		return;
+	}
+	hone_mempool_cache_close(w->caches[i]);
+	w->n_caches--;
+	w->caches[i] = w->caches[w->n_caches];
+	w->reserves[i] = w->reserves[w->n_caches];
+}
+
+static void
+walk_a_step(struct walk *w)
+{
+	size_t i = support_below(&w->random, w->n_caches);
+	size_t n = support_below(&w->random, w->capacity + 2), got;
+	size_t free_ones = w->capacity - w->n_out - reserved(w);
+	size_t others = w->kept * (w->n_caches - 1);
+	size_t fewest = free_ones > others ? free_ones - others : 0;
+	struct hone_mempool_stats stats;
+	void *objects[MOST + 2];
+
+	switch (support_below(&w->random, 6)) {
+	case 0:
+	case 1:
+		got = get_some(
+			w, w->caches[i], objects, n, fewest + w->reserves[i]);
+		assert_true(got <= n && got <= free_ones + w->reserves[i]);
+		arrived(w, objects, got);
+		break;
+	case 2:
+		put_some(w, w->caches[i], n < w->n_out ? n : w->n_out);
+		break;
+	case 3:
+		if (hone_mempool_reserve(w->caches[i], n) == 0) {
+			assert_true(n <= free_ones + w->reserves[i]);
+			w->reserves[i] = n;
+		} else {
+			assert_true(n > fewest + w->reserves[i]);
+		}
+		break;
+	case 4:
+		pass_a_magazine(w, w->caches[i], fewest);
+		break;
+	default:
+		open_or_close(w);
+	}
+	stats = stats_of(w->pool);
+	got = reserved(w) - stats.reserved; /* what was taken out of one */
+	if (got > 0) {
+		assert_true(got <= w->reserves[i]);
+		w->reserves[i] -= got;
+	}
+	assert_int_equal(stats.reserved, reserved(w));
+	assert_int_equal(stats.caches, w->n_caches);
+	assert_int_equal(stats.shared + stats.loaded + stats.reserved,
+		w->capacity - w->n_out);
+	assert_true(stats.loaded <= w->n_caches * w->cache_size);
+	audited(w->pool, w->n_out);
+}
+
+/* 400 pools of each flavour and many sizes, with 60 calls each. */
+TEST(any_order_of_calls_leaves_each_object_in_one_place)
+{
+	static const unsigned flavours[] = {0, HONE_MEMPOOL_NO_COLOUR,
+		HONE_MEMPOOL_DEBUG, HONE_MEMPOOL_EXACT,
+		HONE_MEMPOOL_EXACT | HONE_MEMPOOL_DEBUG};
+	uint64_t random = support_seed();
+
+	for (size_t round = 0; round < 400; round++) {
+		struct walk w = {.random = random + round};
+		struct hone_mempool_attr attr;
+
+		w.capacity =
+			1 + support_below(&w.random, round % 2 ? 12 : MOST);
+		w.max_caches = 1 + support_below(&w.random, CACHES);
+		attr = attributes(w.capacity, support_below(&w.random, 40),
+			(unsigned)w.max_caches);
+		attr.flags = flavours[round % 5];
+		attr.constructor = begin_at_the_first;
+		attr.constructor_arg = &w;
+		assert_ok(hone_mempool_create(&w.pool, &attr));
+		w.stride = stats_of(w.pool).stride;
+		w.cache_size = stats_of(w.pool).cache_size;
+		w.kept = attr.flags & HONE_MEMPOOL_EXACT ? 0 : w.cache_size;
+		w.caches[w.n_caches++] = opened(w.pool);
+		for (int step = 0; step < 60; step++)
+			walk_a_step(&w);
+		while (w.n_out > 0)
+			put_some(&w, w.caches[0], w.n_out);
+		while (w.n_caches > 0)
+			hone_mempool_cache_close(w.caches[--w.n_caches]);
+		destroyed(w.pool);
+	}
 }

@@ -15,14 +15,3 @@ def declare(name, result, *arguments):
     function = getattr(LIB, name)
     function.restype, function.argtypes = result, arguments
     return function
-
-
-def words(values, room=None):
-    """An array of pointers with these values, and room for more."""
-    values = list(values)
-    return (VOID * (len(values) if room is None else room))(*values)
-
-
-def numbers(array, count):
-    """The first pointers of an array as numbers; NULL is 0."""
-    return [value or 0 for value in array[:count]]
