@@ -49,32 +49,10 @@ class Calls extends Data
 
 enum Suit { case Hearts; }
 
-class Parents
+class Sleeps
 {
-    private $hidden = 'hidden';
-    protected $kept = 'kept';
-}
-
-class Sleeps extends Parents
-{
-    private $own = 5;
-    private array $names = [];
-    public $left = 'out', $a, $b;
-
-    function __construct(array $names, mixed $a = null, mixed $b = null)
-    {
-        $this->names = $names;
-        $this->a = $a;
-        $this->left = 'changed';
-        $this->own = 6;
-        $this->b = $b;
-    }
-
-    function __sleep()
-    {
-        echo "  sleep\n";
-        return $this->names ? [...$this->names, 'names'] : [];
-    }
+    function __construct(public mixed $a = null, public mixed $b = null) {}
+    function __sleep() { echo "  sleep\n"; }
 }
 
 class SleepsBackwards extends Sleeps
@@ -172,41 +150,12 @@ function compare(string $what, mixed $value): void
     echo "$what: ", kept_as(), $same ? '' : ', another value', line($mine), $mine === $calls ? '' : ' | wanted' . line($calls), "\n";
 }
 
-$inner = new Data('inner', [new Data('list')]);
-compare('nested', [new Data('outer', $inner), $inner, new Wakes()]);
-$wakes = new Wakes();
-$wakes->of = new Data('below', $wakes);
-compare('a cycle', $wakes);
-$shared = ['s' => $inner];
-compare('an array at two places', [$shared, $shared, new Data('x', $shared)]);
-compare('an empty answer', [new Calls('empty', fn() => []), new stdClass()]);
-compare('an array that an answer has first', [new Data('x', [$shared]), new Data('y'), $shared]);
-$plain = (object)['name' => 'plain', 'of' => $inner];
-compare('an object that an answer has first', [new Data('x', [$plain, new stdClass()]), new Data('y'), [$plain, new stdClass()]]);
-compare('an object that an answer has second', [[$plain], new Data('x', $plain)]);
-compare('below an object', [new stdClass(), (object)['of' => new Data('below')]]);
-$list = range(1, 50);
-compare('a list', new Calls('list', fn() => $list));
-compare('an enum', new Calls('enum', fn() => [Suit::Hearts]));
-
 echo "__sleep():\n";
-compare('names of all kinds', [new Sleeps(['a', 'own', 'kept', 'b', "\0Parents\0hidden"], [1, 2], new Data('in'))]);
-compare('no names', new Sleeps([]));
-compare('two objects', new Sleeps(['a', 'b'], new Data('a'), new Data('b')));
-compare('two arrays in another order', new SleepsBackwards([], [1], [2]));
-compare('two that wake, in another order', new SleepsBackwards([], new Wakes('a'), new Wakes('b')));
-compare('two objects in another order', new SleepsBackwards([], new Data('a'), new Data('b')));
+compare('two arrays in another order', new SleepsBackwards([1], [2]));
+compare('two that wake, in another order', new SleepsBackwards(new Wakes('a'), new Wakes('b')));
+compare('two objects in another order', new SleepsBackwards(new Data('a'), new Data('b')));
 ini_set('error_reporting', E_ALL & ~E_WARNING & ~E_DEPRECATED);
-compare('a name that does not exist', new SleepsWrong([], 1));
-
-echo "Classes in C:\n";
-$storage = new SplObjectStorage();
-$storage[new Data('key')] = new DateTime('2026-01-02 03:04:05.6', new DateTimeZone('Europe/Berlin'));
-$queue = new SplQueue();
-$queue[] = $inner;
-compare('dates', [new DateTimeImmutable('2026-02-03'), new DateInterval('P1DT2H'), new DateTimeZone('+02:00'),
-    new DatePeriod(new DateTime('2026-01-01'), new DateInterval('P1D'), 2)]);
-compare('collections', [new ArrayObject(['a' => $inner]), $storage, $queue]);
+compare('a name that does not exist', new SleepsWrong(1));
 
 echo "Integers as strings, of which unserialize() makes integers:\n";
 set_error_handler(function (int $level, string $message) {
@@ -296,27 +245,11 @@ foreach (['unserialize' => fn() => unserialize(serialize($value)), 'fetch' => fu
 $value = null;
 ?>
 --EXPECT--
-nested: objects: serialize outer; serialize inner; serialize list; unserialize list: name,of,7 NULL; unserialize inner: name,of,7 array; unserialize outer: name,of,7 Data inner; wakeup w
-a cycle: objects: serialize below; unserialize below: name,of,7 Wakes w; wakeup w
-an array at two places: objects: serialize inner; serialize list; serialize x; unserialize list: name,of,7 NULL; unserialize inner: name,of,7 array; unserialize x: name,of,7 array
-an empty answer: objects: serialize empty; unserialize
-an array that an answer has first: objects: serialize x; serialize inner; serialize list; serialize y; unserialize list: name,of,7 NULL; unserialize inner: name,of,7 array; unserialize x: name,of,7 array; unserialize y: name,of,7 NULL
-an object that an answer has first: objects: serialize x; serialize inner; serialize list; serialize y; unserialize list: name,of,7 NULL; unserialize inner: name,of,7 array; unserialize x: name,of,7 array; unserialize y: name,of,7 NULL
-an object that an answer has second: objects: serialize inner; serialize list; serialize x; unserialize list: name,of,7 NULL; unserialize inner: name,of,7 array; unserialize x: name,of,7 stdClass plain
-below an object: objects: serialize below; unserialize below: name,of,7 NULL
-a list: objects: serialize list; unserialize
-an enum: objects: serialize enum; unserialize
 __sleep():
-names of all kinds: objects: sleep; serialize in; unserialize in: name,of,7 NULL
-no names: objects: sleep
-two objects: objects: sleep; serialize a; serialize b; unserialize a: name,of,7 NULL; unserialize b: name,of,7 NULL
 two arrays in another order: objects: sleep
 two that wake, in another order: serialized: sleep; sleep; wakeup b; wakeup a | wanted: sleep; wakeup b; wakeup a
 two objects in another order: serialized: sleep; serialize b; serialize a; sleep; serialize b; serialize a; unserialize b: name,of,7 NULL; unserialize a: name,of,7 NULL | wanted: sleep; serialize b; serialize a; unserialize b: name,of,7 NULL; unserialize a: name,of,7 NULL
 a name that does not exist: serialized: sleep; sleep | wanted: sleep
-Classes in C:
-dates: objects
-collections: objects: serialize inner; serialize list; serialize key; unserialize list: name,of,7 NULL; unserialize inner: name,of,7 array; unserialize key: name,of,7 NULL
 Integers as strings, of which unserialize() makes integers:
   SplFixedArray::$-3 is deprecated
   SplFixedArray::$03 is deprecated

@@ -71,6 +71,10 @@ foreach (['-1', '17'] as $precision) {
         }
     }
 }
+foreach (['ints', 'an object in itself', 'a ring', 'an object twice', 'an array twice', 'cases', 'no properties', 'unset properties',
+    'readonly objects in readonly objects', 'a list in an object', '1,000 levels', 'one date at two places', 'lists'] as $name) {
+    $kept[$name] === 'objects' || print("$name: not kept as objects\n");
+}
 $names = array_count_values($kept);
 ksort($names);
 echo json_encode($names), "\n";
