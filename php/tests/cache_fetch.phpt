@@ -46,12 +46,12 @@ echo json_encode([@Cache::store(str_repeat('k', 65536), 1), error_get_last()['me
 // Fetch_multi, store_multi, delete_multi.
 Cache::clear();
 var_dump(Cache::store_multi(['a' => 1, 'b' => [2], 12 => 'twelve', 'null' => null]));
-var_dump(Cache::fetch_multi(['b', 'absent', 'a', 12, '12', 'null']));
+echo json_encode(Cache::fetch_multi(['b', 'absent', 'a', 12, '12', 'null'])), "\n";
 $name = 'a';
 echo json_encode([Cache::fetch_multi([&$name]), Cache::fetch_multi([])]), "\n";
 echo json_encode([Cache::delete_multi(['a', 'absent', 12, 'a']), Cache::exists('12'), Cache::exists('b')]), "\n";
 var_dump(Cache::store_multi(['good' => 1, 'bad' => fopen('php://memory', 'r'), 'after' => 2]));
-var_dump(Cache::fetch_multi(['good', 'bad', 'after']));
+echo json_encode(Cache::fetch_multi(['good', 'bad', 'after'])), "\n";
 
 // Delete_prefix, entries.
 Cache::clear();
@@ -109,30 +109,13 @@ string(4) "text"
 [true,false,null]
 [false,"Hone\\Cache::store(): A key of the shared cache is limited to 65535 bytes: 'kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk...' has 65536"]
 bool(true)
-array(4) {
-  ["b"]=>
-  array(1) {
-    [0]=>
-    int(2)
-  }
-  ["a"]=>
-  int(1)
-  [12]=>
-  string(6) "twelve"
-  ["null"]=>
-  NULL
-}
+{"b":[2],"a":1,"12":"twelve","null":null}
 [{"a":1},[]]
 [2,false,true]
 
 Warning: Hone\Cache::store_multi(): The value of 'bad' cannot be stored: it contains a resource in %s on line %d
 bool(false)
-array(2) {
-  ["good"]=>
-  int(1)
-  ["after"]=>
-  int(2)
-}
+{"good":1,"after":2}
 [10002,1]
 [5000,111,0]
 long: string, good, now, 100, 2

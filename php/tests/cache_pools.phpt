@@ -30,7 +30,7 @@ foreach ([
     ['a/b=2M', 'a/b'],
     [implode(',', array_map(fn($i) => "p$i=1M", range(1, 33))), 'p32'],
 ] as [$pools, $pool]) {
-    echo run($pools, $pool), "--\n";
+    echo str_replace(["\n\nWarning: hone.cache_pools: ", "\nWarning: hone.cache_pools: ", ' in Unknown on line 0'], ["\n", '', ''], run($pools, $pool)), "--\n";
 }
 ?>
 --CLEAN--
@@ -38,55 +38,41 @@ foreach ([
 @unlink(__DIR__ . '/cache_pools.ini');
 ?>
 --EXPECT--
-Warning: hone.cache_pools: "a/b=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
-
-Warning: hone.cache_pools: "../c=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
-
-Warning: hone.cache_pools: "/=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
+"a/b=2M": a name must have only printable ASCII characters other than "/"; this pool is off
+"../c=2M": a name must have only printable ASCII characters other than "/"; this pool is off
+"/=2M": a name must have only printable ASCII characters other than "/"; this pool is off
 [true,"good",["good"]]
 hone_cache_entries{pool="good"} 0
 --
-
-Warning: hone.cache_pools: "a?b=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
-
-Warning: hone.cache_pools: "a?b=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
-
-Warning: hone.cache_pools: "?=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
-
-Warning: hone.cache_pools: "a?[31mb=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
+"a?b=2M": a name must have only printable ASCII characters other than "/"; this pool is off
+"a?b=2M": a name must have only printable ASCII characters other than "/"; this pool is off
+"?=2M": a name must have only printable ASCII characters other than "/"; this pool is off
+"a?[31mb=2M": a name must have only printable ASCII characters other than "/"; this pool is off
 [true,"good",["good"]]
 hone_cache_entries{pool="good"} 0
 --
-
-Warning: hone.cache_pools: "?a=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
-
-Warning: hone.cache_pools: "b??=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
-
-Warning: hone.cache_pools: "??=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
+"?a=2M": a name must have only printable ASCII characters other than "/"; this pool is off
+"b??=2M": a name must have only printable ASCII characters other than "/"; this pool is off
+"??=2M": a name must have only printable ASCII characters other than "/"; this pool is off
 [true,"good",["good"]]
 hone_cache_entries{pool="good"} 0
 --
-
-Warning: hone.cache_pools: "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn=2M": a name must have 1 to 31 bytes; this pool is off in Unknown on line 0
-
-Warning: hone.cache_pools: "=2M": a name must have 1 to 31 bytes; this pool is off in Unknown on line 0
+"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn=2M": a name must have 1 to 31 bytes; this pool is off
+"=2M": a name must have 1 to 31 bytes; this pool is off
 [true,"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",["nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"]]
 hone_cache_entries{pool="nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"} 0
 --
-
-Warning: hone.cache_pools: "twice=4M": a pool of this name exists already; this pool is off in Unknown on line 0
+"twice=4M": a pool of this name exists already; this pool is off
 [true,"twice",["twice","twicf"]]
 hone_cache_entries{pool="twice"} 0
 --
 [true,"a\"b\\c",["a\"b\\c",".."]]
 hone_cache_entries{pool="a\"b\\c"} 0
 --
-
-Warning: hone.cache_pools: "a/b=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
+"a/b=2M": a name must have only printable ASCII characters other than "/"; this pool is off
 [false,"no store could be made",[]]
 --
-
-Warning: hone.cache_pools: "p33=1M": there are 32 pools already; this pool is off in Unknown on line 0
+"p33=1M": there are 32 pools already; this pool is off
 [true,"p32",["p1","p2","p3","p4","p5","p6","p7","p8","p9","p10","p11","p12","p13","p14","p15","p16","p17","p18","p19","p20","p21","p22","p23","p24","p25","p26","p27","p28","p29","p30","p31","p32"]]
 hone_cache_entries{pool="p32"} 0
 --

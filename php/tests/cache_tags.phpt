@@ -14,7 +14,7 @@ Cache::store('c', 'three', 100, ['round']);
 Cache::store('d', 4);
 Cache::store_multi(['e' => 5, 'f' => 6], 0, ['red']);
 Cache::add('g', 7, 0, array_map(strval(...), range(1, 255)));
-var_dump(array_keys(Cache::fetch_multi(['a', 'b', 'c', 'd', 'e', 'f', 'g'])));
+echo json_encode(array_keys(Cache::fetch_multi(['a', 'b', 'c', 'd', 'e', 'f', 'g']))), "\n";
 $kept = Cache::fetch('b');
 echo json_encode([Cache::invalidate_tag('red'), array_keys(Cache::fetch_multi(['a', 'b', 'c', 'd', 'e', 'f', 'g'])), $kept]), "\n";
 echo json_encode([Cache::exists('a'), Cache::add('a', 'new', 0, ['red']), Cache::fetch('a')]), "\n";
@@ -69,22 +69,7 @@ $value = [new Changes('value', null), str_repeat('v', 20), new Changes('other', 
 echo json_encode([Cache::store_multi(['value' => &$value]), $value, Cache::fetch('value')[1]]), "\n";
 ?>
 --EXPECTF--
-array(7) {
-  [0]=>
-  string(1) "a"
-  [1]=>
-  string(1) "b"
-  [2]=>
-  string(1) "c"
-  [3]=>
-  string(1) "d"
-  [4]=>
-  string(1) "e"
-  [5]=>
-  string(1) "f"
-  [6]=>
-  string(1) "g"
-}
+["a","b","c","d","e","f","g"]
 [true,["c","d","g"],[2]]
 [false,true,"new"]
 [true,"new",null]
