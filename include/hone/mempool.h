@@ -46,7 +46,7 @@ struct hone_mempool;
 struct hone_mempool_cache;
 
 /** Most objects that a magazine can hold, and so the largest cache size. */
-#define HONE_MEMPOOL_CACHE_MAX 504
+#define HONE_MEMPOOL_CACHE_MAX 512
 
 /** Bits of hone_mempool_attr.flags. */
 enum hone_mempool_flag {

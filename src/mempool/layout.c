@@ -189,9 +189,12 @@ count_magazines(
 {
 	size_t cache_size = layout->cache_size;
 
+	/* The largest one takes a line more than a page, so that it holds whole
+	 * bursts (docs/design/mempool.md). Small ones share a page: 4 KiB for a
+	 * few pointers is too much. */
 	layout->magazine_stride = HONE_MEMPOOL_PAGE;
-	/* Small magazines share a page: 4 KiB for a few pointers is too much.
-	 */
+	if (cache_size * sizeof(void *) > HONE_MEMPOOL_PAGE - HONE_MEMPOOL_LINE)
+		layout->magazine_stride += HONE_MEMPOOL_LINE;
 	for (size_t stride = 512; stride >= 128; stride /= 2)
 		if (HONE_MEMPOOL_LINE + cache_size * sizeof(void *) <= stride)
 			layout->magazine_stride = stride;

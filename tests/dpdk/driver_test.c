@@ -254,7 +254,7 @@ TEST(lcores_and_threads_leave_a_quarter_of_the_objects)
 	assert_int_equal(cache_size(14, 600), 30);
 	assert_int_equal(cache_size(15, 640), 20);
 	assert_int_equal(cache_size(16, 640), 20);
-	assert_int_equal(cache_size(1, 5000), 504);
+	assert_int_equal(cache_size(1, 5000), 512);
 	assert_int_equal(cache_size(4, 9), 1);
 }
 

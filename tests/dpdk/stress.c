@@ -238,7 +238,7 @@ main(int argc, char **argv)
 		end_child(pid, strcmp(how, "kill") == 0 ? SIGKILL : 0);
 	if (strcmp(how, "kill") == 0) {
 		/* In its hands, loaded in a call, in a cache of rte_mempool. */
-		lost = MOST + 504 + pool->cache_size * 3 / 2;
+		lost = MOST + 512 + pool->cache_size * 3 / 2;
 		use();
 	}
 	if (strcmp(how, "wait") == 0)

@@ -671,11 +671,11 @@ TEST(a_magazine_that_is_put_is_divided)
 	destroyed(pool);
 }
 
-/* The pool has one magazine for each 440 of 504 objects. */
+/* The pool has one magazine for each 448 of 512 objects. */
 TEST(there_are_magazines_for_all_objects)
 {
-	enum { FULL = 440, OUT = 60, N = FULL * OUT };
-	struct hone_mempool *pool = exact_pool(N, 504, 1, 0);
+	enum { FULL = 448, OUT = 60, N = FULL * OUT };
+	struct hone_mempool *pool = exact_pool(N, 512, 1, 0);
 	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_magazine *m, *out[OUT];
 
@@ -713,7 +713,7 @@ TEST(the_default_cache_size_assumes_sixteen_busy_caches)
 	} cases[] = {{2047, 113, 0, 9}, {2047, 129, HONE_MEMPOOL_EXACT, 63},
 		{2047, 4, HONE_MEMPOOL_EXACT, 255},
 		{31, 129, HONE_MEMPOOL_EXACT, 8},
-		{100000, 129, HONE_MEMPOOL_EXACT, 504}};
+		{100000, 129, HONE_MEMPOOL_EXACT, 512}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct hone_mempool_attr attr =

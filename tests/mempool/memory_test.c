@@ -251,7 +251,7 @@ TEST(sizes_beyond_the_address_space_are_refused)
 		/* the slots of the deques: by their product */
 		{BIT(52), 4, 65535, 0},
 		/* the marks */
-		{BIT(53), 504, 65535, 0},
+		{BIT(53), 512, 65535, 0},
 		/* the marks, rounded up to a page */
 		{BIT(51) - BIT(31) - 16, 200, 65535, 0},
 		/* the states of debugging */

@@ -50,7 +50,7 @@ size_of_caches(unsigned max_caches)
 	struct hone_mempool_cache *c;
 
 	mapped = 0;
-	pool = pool_of(CAPACITY, 504, max_caches);
+	pool = pool_of(CAPACITY, 512, max_caches);
 	size = mapped;
 	c = opened(pool);
 	hone_mempool_put(c, hone_mempool_get(c));
@@ -60,10 +60,10 @@ size_of_caches(unsigned max_caches)
 	return size;
 }
 
-/* The page of a cache, its four magazines, and its deques. */
+/* The page of a cache, its four magazines of 4160 bytes, and its deques. */
 TEST(caches_take_memory_by_their_number)
 {
-	const size_t one = (size_t)5 * 4096 + (size_t)2 * 1024 * sizeof(void *);
+	const size_t one = 4096 + 4 * 4160 + 2 * 1024 * sizeof(void *);
 	size_t size = size_of_caches(10000);
 
 	assert_in_range(size, 10000 * one, 10000 * one + ((size_t)1 << 20));
@@ -82,7 +82,7 @@ TEST(few_caches_never_spill)
 		for (size_t capacity = 1000; capacity <= 10000000;
 			capacity *= 10) {
 			struct hone_mempool_attr attr = attributes(
-				capacity, 1 + capacity % 504, caches);
+				capacity, 1 + capacity % 512, caches);
 
 			assert_null(hone_mempool_layout(&layout, &attr));
 			assert_true(layout.deque_slots >= layout.n_magazines);

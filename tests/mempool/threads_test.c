@@ -208,7 +208,7 @@ churned(size_t capacity, size_t cache_size, unsigned caches, size_t n, bool pin)
 
 TEST(each_object_is_one_threads_at_a_time)
 {
-	churned(10000, 504, 8, 300, false);
+	churned(10000, 512, 8, 300, false);
 	churned(10000, 32, 4, 64, false);
 }
 
@@ -262,7 +262,7 @@ TEST(the_owner_has_the_last_item_before_a_thief_that_stopped)
 TEST(exhaustion_is_survived)
 {
 	churned(5, 1, 4, 4, false);
-	churned(300, 504, 4, 200, false);
+	churned(300, 512, 4, 200, false);
 	churned(500, 20, 4, 300, false);
 }
 
@@ -334,7 +334,7 @@ one_way(void *arg)
 /* The smallest capacities that are enough by the header. */
 TEST(who_only_gets_is_fed_by_who_only_puts)
 {
-	static const size_t sizes[] = {1, 2, 8, 100, 504};
+	static const size_t sizes[] = {1, 2, 8, 100, 512};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct run run = {.same_cpu = i % 2};

@@ -5,8 +5,8 @@
 
 /* Sizes around each edge of a magazine, and capacities that are not
  * multiples. */
-static const size_t shapes[][2] = {{1, 1}, {1, 504}, {7, 1}, {8, 8}, {9, 8},
-	{10, 3}, {100, 56}, {503, 504}, {504, 504}, {505, 504}, {1511, 504},
+static const size_t shapes[][2] = {{1, 1}, {1, 512}, {7, 1}, {8, 8}, {9, 8},
+	{10, 3}, {100, 56}, {511, 512}, {512, 512}, {513, 512}, {1535, 512},
 	{2000, 57}, {4096, 0}};
 #define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
@@ -36,6 +36,31 @@ TEST(one_by_one_every_object_comes_once)
 		destroyed(pool);
 		free(objs);
 	}
+}
+
+/* A magazine holds whole bursts. */
+TEST(a_loop_of_the_largest_cache_size_exchanges_nothing)
+{
+	enum { N = HONE_MEMPOOL_CACHE_MAX, BURST = 256 };
+	struct hone_mempool *pool = pool_of(4 * N, N, 1);
+	struct hone_mempool_cache *c = opened(pool);
+	struct hone_mempool_stats first, last;
+	void *objs[N];
+
+	_Static_assert(N % BURST == 0, "whole bursts");
+	for (int turn = 0; turn < 3; turn++) {
+		for (size_t i = 0; i < N; i += BURST)
+			assert_ok(hone_mempool_get_bulk(c, objs + i, BURST));
+		for (size_t i = 0; i < N; i += BURST)
+			hone_mempool_put_bulk(c, objs + i, BURST);
+		last = stats_of(pool);
+		if (turn == 0)
+			first = last;
+	}
+	assert_int_equal(last.refills, first.refills);
+	assert_int_equal(last.flushes, first.flushes);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
 }
 
 TEST(a_cache_never_holds_more_than_its_size)
