@@ -84,7 +84,8 @@ print_text(const struct job *job)
 	printf("; %s of data", cli_size_text(data, c->data));
 	if (kept)
 		printf(", %s of zeros kept", cli_size_text(out, kept));
-	printf(", %s of zeros left out; %s on disk",
+	printf(convert_to_stdout(job) ? ", %s of zeros; %s written"
+				      : ", %s of zeros left out; %s on disk",
 		cli_size_text(out, c->zero - kept + c->hole),
 		cli_size_text(disk, job->output.usage.disk_usage));
 	if (c->shared)

@@ -392,6 +392,9 @@ def test_the_report_of_stdout_is_on_stderr(hone, disk):
     done = run_piped(hone.run, data, "convert", "--json", "-", "-")
     assert done.stdout == data
     assert json.loads(done.stderr)["virtual_size"] == len(data)
+    # A pipe has no disk, and zeros are not left out of it.
+    assert re.search(rb"of data, .* of zeros; .* written; ",
+                     hone.run("convert", disk, "-").stderr)
 
 
 @pytest.mark.parametrize("before, after", [(4096, MIB), (4 * MIB, 4 * MIB)])
