@@ -79,9 +79,9 @@ struct image_decoder {
 	 * of this; 0: never */
 	unsigned padding;
 
-	/* decode() gets at least as many bytes of input, or all that are left;
-	 * less than 128 KiB; 0: any number */
-	size_t input;
+	/* Returns the bytes of input that decode() gets next, or more, or all
+	 * that are left; less than 128 KiB. NULL: 1. */
+	size_t (*least)(const void *state);
 
 	/* memory is the limit of everything that state refers to; threads: how
 	 * many a decoder may use if its library has threads. Returns -ENOMEM on

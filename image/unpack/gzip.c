@@ -225,6 +225,20 @@ repeats(const struct gunzip *g, const struct repeat *repeat,
 	return true;
 }
 
+/* Returns whether the next block may be a known one. */
+static bool
+may_repeat(const struct gunzip *g)
+{
+	return g->between && g->zeros >= WINDOW;
+}
+
+/* The first content of a pipe does not wait for more. */
+static size_t
+gzip_least(const void *state)
+{
+	return may_repeat(state) ? REPEAT_MOST : 1;
+}
+
 /* Leave out the next block, if it is known. */
 static void
 leave_out(struct gunzip *g, struct image_decode *io)
@@ -232,7 +246,7 @@ leave_out(struct gunzip *g, struct image_decode *io)
 	const struct repeat *repeat = g->repeats;
 	unsigned i = 0;
 
-	if (!g->between || g->zeros < WINDOW)
+	if (!may_repeat(g))
 		return;
 	while (i < REPEATS && !repeats(g, repeat + i, io))
 		i++;
@@ -367,7 +381,7 @@ const struct image_decoder image_decoder_gzip = {
 	.version = zlibVersion,
 	.begins = gzip_begins,
 	.whole = gzip_whole,
-	.input = REPEAT_MOST,
+	.least = gzip_least,
 	.open = gzip_open,
 	.begin = gzip_begin,
 	.decode = gzip_decode,

@@ -277,13 +277,13 @@ decode(struct unpacking *u, void *buf, size_t length, size_t *got,
 	struct image_decode io = {.out = buf, .out_left = length};
 
 	*got = 0;
-	size_t least = u->packing->decoder->input;
-	int rc = fill(u, least ? least : 1, err);
+	const struct image_decoder *decoder = u->packing->decoder;
+	int rc = fill(u, decoder->least ? decoder->least(u->state) : 1, err);
 	if (rc < 0)
 		return rc;
 	io.in = u->input + u->at;
 	io.in_left = u->end - u->at;
-	rc = u->packing->decoder->decode(u->state, &io);
+	rc = decoder->decode(u->state, &io);
 	size_t taken = (size_t)(io.in - (u->input + u->at));
 	take(u, taken);
 	if (rc < 0)

@@ -144,6 +144,27 @@ xz_begin(void *state, const unsigned char *head, size_t length)
 	return begin_liblzma(xz) == LZMA_OK ? 0 : -ENOMEM;
 }
 
+/* A block is compared if all of it is there; the first one is decoded as it
+ * comes. */
+static size_t
+xz_least(const void *state)
+{
+	const struct xz *xz = state;
+
+	switch (xz->place) {
+	case HEADER:
+	case FOOTER:
+		return LZMA_STREAM_HEADER_SIZE;
+	case BLOCK:
+		return xz->sent ? KNOWN : LZMA_BLOCK_HEADER_SIZE_MAX;
+	case ALONE:
+		/* The next block may follow in the same call. */
+		return KNOWN;
+	default:
+		return 1;
+	}
+}
+
 static struct run *
 last_run(struct xz *xz)
 {
@@ -530,7 +551,7 @@ const struct image_decoder image_decoder_xz = {
 	.begins = image_begins_xz,
 	/* "Stream Padding" of the format */
 	.padding = 4,
-	.input = KNOWN,
+	.least = xz_least,
 	.size = image_xz_size,
 	.open = xz_open,
 	.begin = xz_begin,

@@ -404,6 +404,24 @@ TEST(content_longer_than_every_buffer_is_unpacked)
 	}
 }
 
+/* A pipe may wait before the next byte. */
+TEST(content_is_given_as_it_comes)
+{
+	static const struct way slow = {
+		.piece = 1000, .take = ROOM, .memory = 6 * MI, .broken = 4000};
+	static const enum image_packing packings[] = {
+		IMAGE_PACKING_GZIP, IMAGE_PACKING_XZ};
+
+	for (size_t i = 0; i < 2; i++) {
+		pack_content(packings[i], MI);
+		assert_int_equal(
+			unpack_by(packings[i], &packed, &slow, 1, &result),
+			-ENETDOWN);
+		assert_in_range(result.length, 4000, MI - 1);
+		assert_memory_equal(result.data, content(MI), result.length);
+	}
+}
+
 TEST(nothing_can_be_packed)
 {
 	for (enum image_packing p = GZIP; p < END; p++) {
