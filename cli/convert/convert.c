@@ -13,6 +13,8 @@ parse(struct job *job)
 
 	int rc = cli_open(cli, &job->open);
 	job->open.whole = true;
+	job->open.sized =
+		job->layout.how.container || cli->option[OPTION_MOVE_GPT];
 	if (rc == 0)
 		rc = cli_run(cli, &job->run);
 	if (rc == 0)

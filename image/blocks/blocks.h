@@ -81,11 +81,13 @@ int image_blocks_expect(struct image_store **store,
 	const struct image_expect *expect, uint64_t memory,
 	struct image_error *err);
 
-/*
- * A stream of the bytes of a store, which the stream owns, also after a
+/* A stream of the bytes of a store, which the stream owns, also after a
  * failure.
  */
 int image_stream_of_store(struct image_store *store, struct image_stream **out,
+	struct image_error *err);
+/* The same without ownership. */
+int image_stream_borrow(struct image_store *store, struct image_stream **out,
 	struct image_error *err);
 
 #endif

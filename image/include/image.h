@@ -425,6 +425,9 @@ struct image_open {
 	/* the disk will be read from its begin to its end: a server may be
 	 * asked for more than has been read */
 	bool whole;
+	/* The size of a packed raw disk is needed before its bytes: it is
+	 * unpacked twice. No effect on a stream and on what a server has. */
+	bool sized;
 	/* open only an image that image_check() calls safe */
 	bool untrusted;
 	/* most bytes of the disk; 0: no limit. A packed file is not unpacked

@@ -86,6 +86,7 @@ image_stream_of_fd(int fd, bool owns_fd, const char *name,
 struct store_stream {
 	struct image_stream stream;
 	struct image_store *store;
+	bool owns_store;
 	uint64_t position;
 };
 
@@ -119,7 +120,8 @@ store_close(struct image_stream *stream)
 {
 	struct store_stream *s = (struct store_stream *)stream;
 
-	image_store_close(s->store);
+	if (s->owns_store)
+		image_store_close(s->store);
 	free(stream->name);
 	free(s);
 }
@@ -127,8 +129,8 @@ store_close(struct image_stream *stream)
 static const struct image_stream_ops store_ops = {
 	.read = store_read, .close = store_close};
 
-int
-image_stream_of_store(struct image_store *store, struct image_stream **out,
+static int
+make(struct image_store *store, bool owns_store, struct image_stream **out,
 	struct image_error *err)
 {
 	struct store_stream *s = calloc(1, sizeof(*s));
@@ -138,7 +140,8 @@ image_stream_of_store(struct image_store *store, struct image_stream **out,
 		s->stream.name = strdup(store->name);
 	if (!s || !s->stream.name) {
 		free(s);
-		image_store_close(store);
+		if (owns_store)
+			image_store_close(store);
 		return image_no_memory(err);
 	}
 	image_blocks_pass(store);
@@ -146,8 +149,23 @@ image_stream_of_store(struct image_store *store, struct image_stream **out,
 	s->stream.size = store->size;
 	s->stream.store = store;
 	s->store = store;
+	s->owns_store = owns_store;
 	*out = &s->stream;
 	return 0;
+}
+
+int
+image_stream_of_store(struct image_store *store, struct image_stream **out,
+	struct image_error *err)
+{
+	return make(store, true, out, err);
+}
+
+int
+image_stream_borrow(struct image_store *store, struct image_stream **out,
+	struct image_error *err)
+{
+	return make(store, false, out, err);
 }
 
 int

@@ -147,6 +147,39 @@ unpack_stream(struct image_stream *stream, const struct rounds *rounds,
 	return rc;
 }
 
+/* Set *size to the bytes that the rounds unpack. An image in another format
+ * than raw has the size of its disk itself. */
+static int
+count_content(struct image_store *store, const struct rounds *rounds,
+	const struct image_open *how, uint64_t *size, struct image_error *err)
+{
+	size_t length = 1, piece = (size_t)128 << 10;
+	unsigned char *bytes = malloc(piece);
+	struct image_stream *stream = NULL;
+
+	if (!bytes)
+		return image_no_memory(err);
+	int rc = image_stream_borrow(store, &stream, err);
+	if (rc == 0)
+		rc = unpack_stream(stream, rounds, how, &stream, err);
+	if (rc == 0)
+		rc = image_stream_read_all(
+			stream, bytes, IMAGE_HEAD_SIZE, &length, err);
+	if (rc == 0 && !image_format_by_magic(bytes, length)) {
+		while (rc == 0 && length) {
+			uint64_t zeros;
+			rc = image_stream_skip(stream, 1, &zeros, err);
+			if (rc == 0)
+				rc = image_stream_read(
+					stream, bytes, piece, &length, err);
+		}
+		*size = stream->came;
+	}
+	image_stream_close(stream);
+	free(bytes);
+	return rc;
+}
+
 /* Closes the store on failure. */
 static int
 unpack(struct image_store **store, const struct rounds *rounds,
@@ -159,9 +192,13 @@ unpack(struct image_store **store, const struct rounds *rounds,
 	uint64_t size = IMAGE_SIZE_UNKNOWN;
 	int rc = 0;
 
-	if (rounds->count == 1 && decoder->size && !how->trailing &&
-		!(*store)->forward)
+	bool again = !how->trailing && !(*store)->forward;
+
+	if (again && rounds->count == 1 && decoder->size)
 		rc = decoder->size(*store, tables, &size, err);
+	if (rc == 0 && again && how->sized && size == IMAGE_SIZE_UNKNOWN &&
+		!image_store_origin(*store)->served)
+		rc = count_content(*store, rounds, how, &size, err);
 	if (rc < 0) {
 		image_store_settle(*store, err);
 		image_store_close(*store);

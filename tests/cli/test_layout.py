@@ -153,6 +153,20 @@ def test_a_stream_without_a_size_becomes_an_artifact(hone, source, out):
     assert disk_of(read(folder(out / "d"))) == source.read_bytes() + bytes(412)
 
 
+@pytest.mark.parametrize("kind", ["zst", "gz"])
+def test_a_packed_disk_of_unknown_size_is_unpacked_twice(hone, source, work, out, kind):
+    """It has the same files as the disk; what is damaged appears nowhere."""
+    packed = work / f"disk.img.{kind}"
+    hone.ok("convert", "-q", source, packed)
+    hone.ok("convert", "-q", source, f"oci:{out}/d")
+    hone.ok("convert", "-q", packed, f"oci:{out}/e")
+    assert folder(out / "d") == folder(out / "e")
+    data = packed.read_bytes()
+    packed.write_bytes(data[:MIB] + bytes([data[MIB] ^ 1]) + data[MIB + 1:])
+    assert hone.run("convert", packed, f"oci:{out}/f").returncode == 3
+    assert sorted(os.listdir(out)) == ["d", "e"]
+
+
 def skopeo(*words):
     """Run it without a policy of the machine."""
     subprocess.run(["skopeo", "--insecure-policy", "copy", "--quiet",

@@ -366,6 +366,12 @@ def test_what_it_needs(hone, work):
     said = hone.fails("convert", "-f", "raw", "--move-gpt", "--size=8M", "-",
                       work / "d.img", input=gpt(512).bytes(), stdin=None)
     assert "comes as a stream of unknown size, and --move-gpt needs" in said
+    (work / "disk.img.gz").write_bytes(gzip.compress(gpt(512).bytes()))
+    hone.ok("convert", "-q", "--move-gpt", "--size=8M", work / "disk.img.gz",
+            work / "d.img")
+    hone.ok("convert", "-q", "--move-gpt", "--size=8M", work / "disk.img",
+            work / "e.img")
+    assert (work / "d.img").read_bytes() == (work / "e.img").read_bytes()
     # Without the option, the backup is data that is not cut off.
     for sector in SECTORS:
         (work / "disk.img").write_bytes(gpt(sector).bytes())
