@@ -346,7 +346,7 @@ page_lists() {
     pytests lists env docs/test_lists.py docs/test_headers.py
 }
 
-# State machines of hypothesis, system calls, and ./dev itself.
+# System calls, and ./dev itself.
 models() {
     pytests model with_installed tests/stream tests/dev
 }

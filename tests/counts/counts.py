@@ -196,8 +196,7 @@ def stream(args, work):
         yield f'calls: stream {case}', strace(
             work, [sys.executable, '-B',
                    tests / 'stream/stream_strace_child.py', case, work],
-            'getsid', 'getsid', HONE_LIB=library,
-            PYTHONPATH=f'{tests}/support')
+            'getsid', 'getsid', HONE_LIB=library)
 
 
 def reads(args, work):

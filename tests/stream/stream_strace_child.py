@@ -11,7 +11,16 @@ import os
 import socket
 import sys
 
-import stream_calls as calls
+if "HONE_LIB" not in os.environ:
+    raise RuntimeError("set HONE_LIB to the path of libhone.so")
+
+LIB = ctypes.CDLL(os.environ["HONE_LIB"])
+SIZE, VOID = ctypes.c_size_t, ctypes.c_void_p
+INT, SSIZE = ctypes.c_int, ctypes.c_ssize_t
+POINTER = ctypes.POINTER(VOID)
+SIZE_MAX = (1 << 8 * ctypes.sizeof(SIZE)) - 1
+NONBLOCK = 4
+BATCH_PLAIN, BATCH_URING = 1, 2
 
 LARGE = 700 << 10
 REPLY = 8 << 10
@@ -19,6 +28,50 @@ LINE = b"x" * 79 + b"\n"
 LINES = 1 << 20
 FILES = 300
 ROOM = ctypes.create_string_buffer(LARGE)
+
+
+class Attr(ctypes.Structure):
+    """struct hone_stream_attr"""
+    _fields_ = [("buffer_size", SIZE), ("bypass_size", SIZE),
+                ("flags", ctypes.c_uint), ("reserved", VOID * 4)]
+
+
+class FileData(ctypes.Structure):
+    """struct hone_file_data"""
+    _fields_ = [("data", VOID), ("size", SIZE)]
+
+
+class Used(ctypes.Structure):
+    """struct hone_batch_used"""
+    _fields_ = [("uring", SIZE), ("plain", SIZE), ("reserved", SIZE * 2)]
+
+
+class BatchAttr(ctypes.Structure):
+    """struct hone_batch_attr"""
+    _fields_ = [("depth", ctypes.c_uint), ("threads", ctypes.c_uint),
+                ("flags", ctypes.c_uint), ("memory", SIZE),
+                ("used", ctypes.POINTER(Used)), ("reserved", VOID * 4)]
+
+
+DONE = ctypes.CFUNCTYPE(INT, SIZE, INT, ctypes.POINTER(FileData), VOID)
+
+
+def declare(name, result, *arguments):
+    """Give one function of the library its types."""
+    function = getattr(LIB, name)
+    function.restype, function.argtypes = result, arguments
+    return function
+
+
+open_fd = declare("hone_stream_open_fd", INT, POINTER, INT, VOID)
+open_memory = declare("hone_stream_open_memory", INT, POINTER, VOID, SIZE, VOID)
+read = declare("hone_stream_read", SSIZE, VOID, VOID, SIZE)
+read_line = declare("hone_stream_read_line", SSIZE, VOID, POINTER, INT, SIZE)
+set_deadline = declare("hone_stream_set_deadline", None, VOID, ctypes.c_int64)
+read_file = declare("hone_read_file", INT, ctypes.POINTER(FileData),
+                    ctypes.c_char_p, VOID)
+read_files = declare("hone_read_files", INT, VOID, SIZE, VOID, DONE, VOID, VOID)
+batch_attr_init = declare("hone_batch_attr_init", None, ctypes.POINTER(BatchAttr))
 
 
 def content(size):
@@ -38,9 +91,12 @@ def written(directory, name, data):
     return path
 
 
-def stream(opener, *where, **attributes):
-    return calls.Stream(opener, *where, buffer_size=1 << 16,
-                        bypass_size=1 << 15, **attributes)
+def stream(opener, *where, flags=0):
+    """The handle of a stream."""
+    handle = VOID()
+    attr = Attr(1 << 16, 1 << 15, flags)
+    assert opener(handle, *where, ctypes.byref(attr)) == 0
+    return handle
 
 
 def whole(directory, size):
@@ -48,8 +104,8 @@ def whole(directory, size):
     path = os.fsencode(written(directory, "whole", content(size)))
 
     def run():
-        file = calls.FileData()
-        answer = calls.read_file(ctypes.byref(file), path, None)
+        file = FileData()
+        answer = read_file(ctypes.byref(file), path, None)
         if answer < 0:
             return answer
         return digest(ctypes.string_at(file.data, file.size))
@@ -59,10 +115,10 @@ def whole(directory, size):
 def large_read(directory):
     """A file in one read of its size, and another that sees its end."""
     fd = os.open(written(directory, "large", content(LARGE)), os.O_RDONLY)
-    reader = stream(calls.open_fd, fd).handle
+    reader = stream(open_fd, fd)
 
     def run():
-        got = calls.read(reader, ROOM, LARGE)
+        got = read(reader, ROOM, LARGE)
         return digest(ROOM.raw[:got]) if got >= 0 else got
     return run
 
@@ -73,9 +129,9 @@ def lines(opened):
 
     def run():
         nonlocal count
-        line = calls.VOID()
+        line = VOID()
         while True:
-            got = calls.read_line(opened.handle, line, 10, calls.SIZE_MAX)
+            got = read_line(opened, line, 10, SIZE_MAX)
             if got <= 0:
                 return count if got == 0 else got
             assert got == len(LINE) or count == LINES // len(LINE)
@@ -85,12 +141,12 @@ def lines(opened):
 
 def file_lines(directory):
     path = written(directory, "lines", (LINE * (LINES // 80 + 1))[:LINES])
-    return lines(stream(calls.open_fd, os.open(path, os.O_RDONLY)))
+    return lines(stream(open_fd, os.open(path, os.O_RDONLY)))
 
 
 def memory_lines(_):
     data = ctypes.create_string_buffer((LINE * (LINES // 80 + 1))[:LINES])
-    opened = stream(calls.open_memory, data, LINES)
+    opened = stream(open_memory, data, LINES)
     opened.keep = data
     return lines(opened)
 
@@ -99,12 +155,12 @@ def reply(_, sent=REPLY, flags=0):
     """What a peer has sent already."""
     ours, theirs = socket.socketpair()
     theirs.sendall(content(sent))
-    reader = stream(calls.open_fd, ours.fileno(), flags=flags)
+    reader = stream(open_fd, ours.fileno(), flags=flags)
     reader.keep = ours, theirs
-    calls.set_deadline(reader.handle, 0)
+    set_deadline(reader, 0)
 
     def run():
-        got = calls.read(reader.handle, ROOM, REPLY)
+        got = read(reader, ROOM, REPLY)
         return digest(ROOM.raw[:got]) if got >= 0 else got
     return run
 
@@ -115,12 +171,12 @@ def batch(directory, flags):
              for i in range(FILES)]
     array = (ctypes.c_char_p * FILES)(*paths)
     right, errors = [0], []
-    used = calls.Used()
-    attr = calls.BatchAttr()
-    calls.batch_attr_init(attr)
+    used = Used()
+    attr = BatchAttr()
+    batch_attr_init(attr)
     attr.flags, attr.used = flags, ctypes.pointer(used)
 
-    @calls.DONE
+    @DONE
     def done(index, error, file, _):
         if error:
             errors.append(error)
@@ -130,7 +186,7 @@ def batch(directory, flags):
         return 0
 
     def run():
-        answer = calls.read_files(array, FILES, None, done, None, ctypes.byref(attr))
+        answer = read_files(array, FILES, None, done, None, ctypes.byref(attr))
         return [answer, right[0], errors, used.uring, used.plain]
     return run
 
@@ -146,10 +202,10 @@ CASES = {
     "lines of memory": memory_lines,
     "reply": reply,
     "no reply": lambda d: reply(d, sent=0),
-    "no reply, no waiting": lambda d: reply(d, sent=0, flags=calls.NONBLOCK),
+    "no reply, no waiting": lambda d: reply(d, sent=0, flags=NONBLOCK),
     "batch": lambda d: batch(d, 0),
-    "io_uring batch": lambda d: batch(d, calls.BATCH_URING),
-    "plain batch": lambda d: batch(d, calls.BATCH_PLAIN),
+    "io_uring batch": lambda d: batch(d, BATCH_URING),
+    "plain batch": lambda d: batch(d, BATCH_PLAIN),
 }
 
 

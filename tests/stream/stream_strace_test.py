@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-import library
 import stream_strace_child as child
 
 # The allocators', Python's and libhone's.
@@ -48,8 +47,7 @@ def run(strace, directory, case, *options):
          sys.executable, "-S", Path(__file__).with_name("stream_strace_child.py"),
          case, directory],
         stdout=subprocess.PIPE, check=True,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1",
-             "PYTHONPATH": str(Path(library.__file__).parent)})
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
     counts, calls, marks = collections.Counter(), [], 0
     for line in log.read_text(errors="replace").splitlines():
         match = CALL.match(line)
