@@ -3,8 +3,6 @@
  * Preloaded into `hone` by test_shim.py. Does to the calls of libc what a
  * kernel may do and hardly ever does:
  *
- * SHIM_SHORT=N         no call moves more than N bytes
- * SHIM_EINTR=1         every other call fails with EINTR
  * SHIM_CUT=PATH SHIM_AT=N SHIM_LEFT=M   call N first cuts PATH to M bytes
  * SHIM_STARVE=N        allocation N finds no memory
  * SHIM_COUNT=PATH      receives two numbers at the end: calls (with STARVE,
@@ -16,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -52,31 +49,6 @@ turn(void)
 		bent++;
 }
 
-static int
-interrupted(void)
-{
-	static unsigned long turns;
-
-	if (!setting("SHIM_EINTR", 0) || turns++ % 2)
-		return 0;
-	bent++;
-	errno = EINTR;
-	return 1;
-}
-
-/* Only files are cut short: libc's own stdio copes with pipes by itself. */
-static size_t
-cut(int fd, size_t size)
-{
-	size_t most = setting("SHIM_SHORT", (size_t)-1);
-	struct stat st;
-
-	if (size <= most || fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return size;
-	bent++;
-	return most;
-}
-
 /* Neither stdio, which allocates, nor the calls wrapped here. */
 __attribute__((destructor)) static void
 report(void)
@@ -94,57 +66,29 @@ report(void)
 	close(fd);
 }
 
-#define WRAP(type, name, declared, given, size)                                \
-	type name declared                                                     \
-	{                                                                      \
-		type(*real) declared = (type(*) declared)(size_t)next(#name);  \
-		turn();                                                        \
-		if (interrupted())                                             \
-			return -1;                                             \
-		size = cut(fd, size);                                          \
-		return real given;                                             \
-	}
-
-WRAP(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), n)
-WRAP(ssize_t, write, (int fd, const void *of, size_t n), (fd, of, n), n)
-WRAP(ssize_t, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at), n)
-WRAP(ssize_t, pwrite, (int fd, const void *of, size_t n, off_t at),
-	(fd, of, n, at), n)
-WRAP(ssize_t, pread64, (int fd, void *to, size_t n, off64_t at),
-	(fd, to, n, at), n)
-WRAP(ssize_t, pwrite64, (int fd, const void *of, size_t n, off64_t at),
-	(fd, of, n, at), n)
-WRAP(ssize_t, copy_file_range,
-	(int in, off64_t *from, int fd, off64_t *to, size_t n, unsigned f),
-	(in, from, fd, to, n, f), n)
-
-/* A vector is cut to the first part of its first entry. */
-#define WRAP_VECTOR(name, declared, given)                                     \
+#define WRAP(name, declared, given)                                            \
 	ssize_t name declared                                                  \
 	{                                                                      \
 		ssize_t(*real) declared =                                      \
 			(ssize_t(*) declared)(size_t)next(#name);              \
-		struct iovec first = v[0];                                     \
 		turn();                                                        \
-		if (interrupted())                                             \
-			return -1;                                             \
-		first.iov_len = cut(fd, first.iov_len);                        \
-		if (first.iov_len != v[0].iov_len) {                           \
-			v = &first;                                            \
-			n = 1;                                                 \
-		}                                                              \
 		return real given;                                             \
 	}
 
-WRAP_VECTOR(writev, (int fd, const struct iovec *v, int n), (fd, v, n))
-WRAP_VECTOR(readv, (int fd, const struct iovec *v, int n), (fd, v, n))
-WRAP_VECTOR(pwritev, (int fd, const struct iovec *v, int n, off_t at),
+WRAP(read, (int fd, void *to, size_t n), (fd, to, n))
+WRAP(write, (int fd, const void *of, size_t n), (fd, of, n))
+WRAP(pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at))
+WRAP(pwrite, (int fd, const void *of, size_t n, off_t at), (fd, of, n, at))
+WRAP(pread64, (int fd, void *to, size_t n, off64_t at), (fd, to, n, at))
+WRAP(pwrite64, (int fd, const void *of, size_t n, off64_t at), (fd, of, n, at))
+WRAP(copy_file_range,
+	(int in, off64_t *from, int fd, off64_t *to, size_t n, unsigned f),
+	(in, from, fd, to, n, f))
+WRAP(writev, (int fd, const struct iovec *v, int n), (fd, v, n))
+WRAP(readv, (int fd, const struct iovec *v, int n), (fd, v, n))
+WRAP(pwritev64, (int fd, const struct iovec *v, int n, off64_t at),
 	(fd, v, n, at))
-WRAP_VECTOR(pwritev64, (int fd, const struct iovec *v, int n, off64_t at),
-	(fd, v, n, at))
-WRAP_VECTOR(preadv, (int fd, const struct iovec *v, int n, off_t at),
-	(fd, v, n, at))
-WRAP_VECTOR(preadv64, (int fd, const struct iovec *v, int n, off64_t at),
+WRAP(preadv64, (int fd, const struct iovec *v, int n, off64_t at),
 	(fd, v, n, at))
 
 /* These move no bytes; they are moments at which a file may be cut. */

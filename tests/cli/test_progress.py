@@ -17,10 +17,14 @@ import pytest
 from harness import (assert_same, ENV, error_line, failure, listening, Stalled, TIMEOUT)
 
 
-def lines_of(hone, *words):
+# Files of at most 2 MiB.
+LIMITED = ["sh", "-c", 'ulimit -f 4096; exec "$@"', "sh"]
+
+
+def lines_of(hone, *words, **kwargs):
     """Exit code and lines that --progress-fd carries."""
     reader, writer = os.pipe()
-    done = hone.run(*words, "--progress-fd", str(writer), pass_fds=[writer])
+    done = hone.run(*words, "--progress-fd", str(writer), pass_fds=[writer], **kwargs)
     os.close(writer)
     with open(reader, "rb") as pipe:
         return done, pipe.read().decode().splitlines()
@@ -115,9 +119,8 @@ def test_lines_of_json_go_to_stderr_without_a_descriptor(hone, image, out):
 
 
 def test_lines_of_json_of_a_failure_are_never_done(hone, image, out):
-    done = hone.run("convert", "--progress-json", image("all_data"),
-                    out / "d",
-                    before=["sh", "-c", 'ulimit -f 4096; exec "$@"', "sh"])
+    done = hone.run("convert", "--progress-json", image("all_data"), out / "d",
+                    before=LIMITED)
     *lines, said = done.stderr.decode().splitlines()
     assert done.returncode == 1 and said.startswith("hone: ")
     assert lines and "done" not in {json.loads(line)["phase"] for line in lines}
@@ -196,11 +199,6 @@ def test_a_question_ends_no_other_command(hone, small, command):
     assert re.fullmatch(rb"(hone: [^\n]+\n)?", error), error
 
 
-def test_compare_has_progress_too(hone, image):
-    done, lines = lines_of(hone, "compare", "-q", image("all_data"), image("all_data"))
-    assert done.returncode == 0 and lines[-1] == "100/100"
-
-
 def test_compare_of_what_differs_never_reaches_100(hone, image, work):
     other = work / "other"
     other.write_bytes(image("all_data").read_bytes()[:-1] + b"x")
@@ -213,58 +211,35 @@ def test_compare_of_what_differs_never_reaches_100(hone, image, work):
 @pytest.mark.parametrize("command", ["convert", "compare"])
 def test_100_means_that_the_report_is_written_too(hone, image, out, command, options):
     source = image("all_data")
-    reader, writer = os.pipe()
     with open("/dev/full", "wb") as full:
-        done = hone.run(command, *options, source,
-                        out / "d" if command == "convert" else source,
-                        "--progress-fd", str(writer), pass_fds=[writer],
-                        stdout=full)
-    os.close(writer)
-    with open(reader, "rb") as pipe:
-        lines = pipe.read().split()
+        done, lines = lines_of(
+            hone, command, *options, source,
+            out / "d" if command == "convert" else source, stdout=full)
     assert done.returncode == failure(command)
-    assert lines and b"100/100" not in lines
+    assert lines and "100/100" not in lines
     if command == "convert":
         assert_same(source, out / "d", "raw")
 
 
 def test_progress_of_a_failure_never_reaches_100(hone, image, out):
-    before = ["sh", "-c", 'ulimit -f 4096; exec "$@"', "sh"]
-    reader, writer = os.pipe()
-    done = hone.run("convert", image("all_data"), out / "d",
-                    "--progress-fd", str(writer), before=before,
-                    pass_fds=[writer])
-    os.close(writer)
-    with open(reader, "rb") as pipe:
-        assert b"100/100" not in pipe.read()
-    assert done.returncode == 1
+    done, lines = lines_of(hone, "convert", image("all_data"), out / "d", before=LIMITED)
+    assert done.returncode == 1 and "100/100" not in lines
     assert not os.listdir(out)
 
 
 @pytest.mark.parametrize("call", ["fsync", "linkat"])
 def test_100_means_that_all_is_on_disk(hone, strace, small, out, call):
     """Not that the last byte was handed to the kernel."""
-    reader, writer = os.pipe()
-    done = hone.run("convert", small, out / "d", "--progress-fd",
-                    str(writer), pass_fds=[writer], before=[
-                        *strace, "-qq", "-o", "/dev/null", "-e",
-                        f"inject={call}:error=EIO"])
-    os.close(writer)
-    with open(reader, "rb") as pipe:
-        lines = pipe.read().split()
+    done, lines = lines_of(hone, "convert", small, out / "d", before=[
+        *strace, "-qq", "-o", "/dev/null", "-e", f"inject={call}:error=EIO"])
     assert done.returncode == 1 and lines
-    assert b"100/100" not in lines
+    assert "100/100" not in lines
 
 
 def test_a_file_that_may_not_be_so_long_fails_before_the_copy(hone, image, out):
-    reader, writer = os.pipe()
-    done = hone.run("convert", image("empty_8_tib_but_its_end"), out / "d",
-                    "--progress-fd", str(writer), pass_fds=[writer],
-                    before=["sh", "-c", 'ulimit -f 4096; exec "$@"', "sh"])
-    os.close(writer)
-    with open(reader, "rb") as pipe:
-        assert not pipe.read()
-    assert done.returncode == 1
+    done, lines = lines_of(hone, "convert", image("empty_8_tib_but_its_end"),
+                           out / "d", before=LIMITED)
+    assert done.returncode == 1 and not lines
     assert b"bytes: File too large" in done.stderr
     assert not os.listdir(out)
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Short reads and writes, interrupted calls, a source cut at any call.
-
-shim.c, preloaded, does what a kernel may do but hardly ever does.
-"""
+"""A source that is cut at any call, and any allocation that fails, by shim.c, which
+is preloaded. image/store_test.c and file_test.c have short and interrupted calls."""
 import os
 import pathlib
 import subprocess
@@ -53,50 +51,6 @@ def bent(hone, shim, work):
     if done.returncode or not runs.count.exists():
         pytest.skip("nothing can be preloaded into this build of hone")
     return runs
-
-
-@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
-@pytest.mark.parametrize("most", [1000, 4096, 65537])
-def test_short_reads_and_writes_still_give_an_equal_output(
-        bent, small, out, fmt, most, threads):
-    done, _, cut = bent.run("convert", "--threads", threads, "-O", fmt, small,
-                            out / "d", short=most)
-    assert (done.returncode, done.stderr) == (0, b""), done
-    assert cut > 0
-    assert_same(small, out / "d", fmt)
-
-
-def test_writes_of_one_byte_still_give_an_equal_output(bent, work, out):
-    source = work / "s"
-    source.write_bytes(b"\0" * 4096 + b"abc" * 1500)
-    done, _, cut = bent.run("convert", source, out / "d.qcow2", short=1)
-    assert (done.returncode, done.stderr) == (0, b"") and cut > 1000
-    assert_same(source, out / "d.qcow2", "qcow2")
-
-
-@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
-def test_calls_interrupted_by_turns_still_give_an_equal_output(
-        bent, small, out, fmt, threads):
-    done, _, cut = bent.run("convert", "--threads", threads, "-O", fmt, small,
-                            out / "d", eintr=1, short=10000)
-    assert (done.returncode, done.stderr) == (0, b""), done
-    assert cut > 0
-    assert_same(small, out / "d", fmt)
-
-
-def test_short_and_interrupted_reads_do_not_disturb_a_comparison(
-        bent, small, out, threads):
-    copy = out / "copy"
-    copy.write_bytes(small.read_bytes())
-    for settings in ({"short": 1000}, {"eintr": 1}):
-        done, _, _ = bent.run("compare", "--threads", threads, small, copy, **settings)
-        assert (done.returncode, done.stderr) == (0, b"")
-    with open(copy, "r+b") as file:
-        file.seek(250001)
-        file.write(b"\0\0\0\0")
-    done, _, _ = bent.run("compare", "--threads", threads, small, copy,
-                          short=1000, eintr=1)
-    assert done.returncode == 1 and b"offset 25000" in done.stdout
 
 
 @pytest.mark.all
