@@ -123,16 +123,17 @@ def test_the_file_of_another_in_a_sticky_directory_is_refused(
 
 
 @needs_root
+@pytest.mark.parametrize("words", [["--force"], ["-n"]], ids=" ".join)
 @pytest.mark.parametrize("bits, owner, folder", [
     (STICKY, 0, THIRD), (STICKY, OTHER, OTHER), (0o1755, OTHER, 0),
     (0o777, OTHER, 0)], ids=str)
-def test_a_file_that_the_kernel_would_open_is_written_in_place(
-        hone, small, tmp, bits, owner, folder):
+def test_a_file_that_the_kernel_would_open_is_written(
+        hone, small, tmp, words, bits, owner, folder):
     (tmp / "d").write_bytes(bytes(SIZE))
     os.chown(tmp / "d", owner, owner)
     os.chown(tmp, folder, folder)
     os.chmod(tmp, bits)
-    hone.ok("convert", "-q", "-n", small, tmp / "d")
+    hone.ok("convert", "-q", *words, small, tmp / "d")
     assert (tmp / "d").read_bytes().strip(b"\0")
     assert os.stat(tmp / "d").st_uid == owner
 
@@ -182,8 +183,9 @@ def test_who_is_not_root_follows_the_same_rule(hone, somebody):
     (place / "f").write_bytes(bytes(SIZE))
     os.chown(place / "f", THIRD, THIRD)
     os.chmod(place / "f", 0o666)
-    said = hone.fails("convert", "-n", place / "s", place / "f", **who)
-    assert f"belongs to another user ({THIRD}) in a sticky directory" in said
+    for words in "-n", "--force":
+        said = hone.fails("convert", words, place / "s", place / "f", **who)
+        assert f"belongs to another user ({THIRD}) in a sticky directory" in said
 
 
 def test_links_of_any_length_lead_to_the_file(hone, small, work):

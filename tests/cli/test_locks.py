@@ -16,7 +16,6 @@ from harness import Stalled, assert_same, need
 READ, WRITE, RESIZE = 100, 101, 103
 NO_READ, NO_WRITE, NO_RESIZE = 200, 201, 203
 WRITER = (READ, WRITE, RESIZE, NO_WRITE, NO_RESIZE)
-READER = (READ, NO_WRITE, NO_RESIZE)
 
 
 def lock(fd, byte, kind=fcntl.F_RDLCK, command=fcntl.F_OFD_SETLK):
@@ -64,44 +63,8 @@ def test_force_share_reads_it_all_the_same(hone, small, out, option):
     assert_same(small, out / "d", "raw")
 
 
-def test_readers_share_an_image(hone, small, out):
-    with locked(small, READER):
-        for words in commands(small, out):
-            hone.ok(*words)
-
-
-def test_bytes_that_qemu_does_not_use_are_nobodys_business(hone, small):
-    with locked(small, (0, 99, 105, 199, 205)):
-        hone.ok("info", small)
-
-
 def test_one_image_compared_with_itself_is_no_conflict(hone, small):
     hone.ok("compare", small, small)
-
-
-def test_a_lock_of_another_kind_is_a_conflict_too(hone, small):
-    """A program that is not QEMU may hold an exclusive lock."""
-    with locked(small, (READ,), fcntl.F_WRLCK):
-        assert "is locked by" in hone.fails("info", small)
-    with open(small, "r+b") as file:
-        fcntl.lockf(file, fcntl.LOCK_EX)
-        assert "is locked by another process" in hone.fails("info", small)
-        fcntl.lockf(file, fcntl.LOCK_UN)
-        hone.ok("info", small)
-
-
-def test_writers_are_kept_out_while_the_source_is_read(hone, image, out):
-    source = image("filled_ext4")
-    kinds = {}
-    with Stalled(hone, "convert", "-q", source, out / "d") as held:
-        with open(source, "rb") as file:
-            for byte in (READ, WRITE, NO_READ, NO_WRITE, NO_RESIZE):
-                kinds[byte] = lock(file.fileno(), byte, fcntl.F_WRLCK,
-                                   fcntl.F_OFD_GETLK)
-        assert held.go_on()[0] == 0
-    shared, none = fcntl.F_RDLCK, fcntl.F_UNLCK
-    assert kinds == {READ: shared, WRITE: none, NO_READ: none,
-                     NO_WRITE: shared, NO_RESIZE: shared}
 
 
 @pytest.mark.parametrize("error", ["EINVAL", "ENOLCK", "ENOSYS", "EOPNOTSUPP"])

@@ -11,9 +11,10 @@ import tempfile
 
 import pytest
 
-import extents
 from harness import Stalled, assert_same, error_line, snapshot
+from test_device import attach, loop  # pylint: disable=unused-import
 from test_locks import READ, lock, locked, qemu_nbd
+from test_qcow2 import xfs  # pylint: disable=unused-import
 from without import NO_TMPFILE, Without
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
@@ -315,30 +316,15 @@ def test_an_append_only_directory_takes_new_files_alone(hone, image, small, out)
     assert names == ["d", "e", "f"]
 
 
-def test_the_space_on_disk_is_told_as_it_is_in_the_end(hone, work):
+def test_the_space_on_disk_is_told_as_it_is_in_the_end(hone, xfs):
     """XFS allocates beyond the end of a file until it is closed."""
-    disk, place = work / "xfs", work / "place"
-    place.mkdir()
-    with open(disk, "wb") as file:
-        file.truncate(400 << 20)
-    for words in (["mkfs.xfs", "-q", str(disk)],
-                  ["mount", "-o", "loop", str(disk), str(place)]):
-        try:
-            done = subprocess.run(words, stderr=subprocess.PIPE, check=False)
-        except FileNotFoundError as error:
-            pytest.skip(str(error))
-        if done.returncode:
-            pytest.skip(done.stderr.decode())
-    try:
-        source = place / "source"
-        source.write_bytes(os.urandom(1 << 20) * 5)
-        for fmt in ("raw", "qcow2"):
-            told = hone.json("convert", "--json", "-O", fmt, source, place / fmt)
-            found = os.stat(place / fmt)
-            assert told["disk_usage"] == found.st_blocks * 512
-            assert told["file_size"] == found.st_size
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
+    source = xfs / "source"
+    source.write_bytes(os.urandom(1 << 20) * 5)
+    for fmt in "raw", "qcow2":
+        told = hone.json("convert", "--json", "-O", fmt, source, xfs / fmt)
+        found = os.stat(xfs / fmt)
+        assert told["disk_usage"] == found.st_blocks * 512
+        assert told["file_size"] == found.st_size
 
 
 def mount(*words):
@@ -401,39 +387,16 @@ def test_a_file_as_long_as_any_can_be_may_end_with_data(hone):
     assert sum(extent["length"] for extent in found) == (1 << 63) - 1
 
 
-@pytest.fixture
-def device(image):
-    """A block device, the file behind it, and its size."""
-    source = image("mixed")
-    size = os.stat(source).st_size // 512 * 512
-    done = subprocess.run(
-        ["losetup", "--show", "-f", "-r", "--sizelimit", str(size),
-         str(source)], check=False, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE)
-    if done.returncode:
-        pytest.skip("no loop device: " + done.stderr.decode().strip())
-    name = done.stdout.decode().strip()
-    yield name, source, size
-    subprocess.run(["losetup", "-d", name], check=True)
-
-
-def test_a_block_device_is_a_source(hone, device, out):
-    device, source, size = device
-    hone.ok("convert", "-q", device, out / "d")
-    hone.ok("convert", "-q", device, out / "d.qcow2")
-    hone.ok("compare", device, out / "d")
-    for force in [], ["--force"]:
-        said = hone.fails("convert", *force, out / "d", device)
-        # it is read-only
-        assert f"{device}: cannot be written at offset 0: Operation not" in said
-    assert os.stat(out / "d").st_size == size
-    first = extents.first_difference(source, out / "d")
-    assert first is None or first >= size
-
-
-def test_a_block_device_is_opened_as_one_that_must_be_there(hone, strace, device, work):
+def test_a_block_device_is_opened_as_one_that_must_be_there(hone, strace, loop, work):
     """With O_NONBLOCK some open without a medium."""
-    log = work / "trace"
-    hone.ok("info", device[0], before=[*strace, "-o", str(log), "-e", "trace=openat"])
-    opened = [line for line in log.read_text().splitlines() if device[0] in line]
+    device, log = loop(1 << 20), work / "trace"
+    hone.ok("info", "-f", "raw", device,
+            before=[*strace, "-o", str(log), "-e", "trace=openat"])
+    opened = [line for line in log.read_text().splitlines() if device in line]
     assert len(opened) == 1 and "O_NONBLOCK" not in opened[0]
+
+
+def test_a_device_that_is_read_only_is_no_destination(hone, loop, small):
+    device = loop(1 << 20, "-r")
+    assert f"{device}: cannot be written at offset 0: Operation not" in hone.fails(
+        "convert", small, device)

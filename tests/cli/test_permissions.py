@@ -236,15 +236,6 @@ def test_force_keeps_every_permission_bit(either, small, out, bits):
     assert mode(out / "d") == bits
 
 
-def test_what_replaces_a_file_is_closed_to_others_meanwhile(hone, image, out):
-    (out / "d").write_bytes(b"old")
-    os.chmod(out / "d", 0o600)
-    with Stalled(Without(hone, NO_TMPFILE), "convert", "-q", "--force",
-                 image("filled_ext4"), out / "d") as held:
-        assert [mode(out / name) for name in os.listdir(out)] == [0o600] * 2
-        assert held.go_on()[0] == 0
-
-
 NO_CHOWN = rule("fchown", "EPERM")
 
 
@@ -299,51 +290,6 @@ def test_force_keeps_the_attributes_of_the_user(either, small, out):
 
 
 @pytest.fixture
-def tmp(out):
-    """A directory like /tmp."""
-    os.chmod(out, 0o1777)
-    return out
-
-
-@pytest.mark.parametrize("bits", [0o1777, 0o1770], ids=oct)
-def test_what_another_user_put_into_a_sticky_directory_is_not_replaced(
-        hone, root, small, tmp, bits):
-    (tmp / "d").write_bytes(b"planted")
-    os.chown(tmp / "d", OTHER, OTHER)
-    os.chmod(tmp, bits)
-    said = hone.fails("convert", "--force", small, tmp / "d")
-    assert "belongs to another user (12345) in a sticky directory" in said
-    assert (tmp / "d").read_bytes() == b"planted"
-
-
-@pytest.mark.parametrize("bits, owner, folder", [
-    (0o1777, 0, 0), (0o1777, OTHER, OTHER), (0o1755, OTHER, 0),
-    (0o777, OTHER, 0)], ids=str)
-def test_root_replaces_what_nobody_else_can_have_planted(
-        hone, root, small, tmp, bits, owner, folder):
-    (tmp / "d").write_bytes(b"old")
-    os.chown(tmp / "d", owner, owner)
-    os.chown(tmp, folder, folder)
-    os.chmod(tmp, bits)
-    hone.ok("convert", "-q", "--force", small, tmp / "d")
-    assert os.stat(tmp / "d").st_uid == owner
-    assert_same(small, tmp / "d", "raw")
-
-
-def test_a_link_that_another_user_put_into_a_sticky_directory_is_refused(
-        hone, root, small, tmp, work):
-    (work / "precious").write_bytes(b"precious")
-    os.symlink(work / "precious", tmp / "d")
-    os.lchown(tmp / "d", OTHER, OTHER)
-    said = hone.fails("convert", "--force", small, tmp / "d")
-    assert "is a symbolic link of another user" in said
-    assert (work / "precious").read_bytes() == b"precious"
-    os.lchown(tmp / "d", 0, 0)
-    hone.ok("convert", "-q", "--force", small, tmp / "d")
-    assert_same(small, work / "precious", "raw")
-
-
-@pytest.fixture
 def somebody(hone, root):
     """A user, with a directory that everybody may write to."""
     who = other_user(hone, OTHER)
@@ -354,14 +300,6 @@ def somebody(hone, root):
         os.chmod(place, 0o777)
         yield who, place
         os.chmod(place, 0o700)
-
-
-def test_the_file_of_another_in_a_sticky_directory_is_refused_at_once(hone, somebody):
-    who, place = somebody
-    os.chmod(place, 0o1777)
-    (place / "d").write_bytes(b"old")
-    said = hone.fails("convert", "--force", place / "s", place / "d", **who)
-    assert "belongs to another user (0) in a sticky directory" in said
 
 
 @pytest.mark.parametrize("owner, bits", [(OTHER, 0), (OTHER, 0o200),
@@ -435,13 +373,3 @@ def test_the_mask_of_an_acl_limits_the_group_that_cannot_be_kept(
     assert acl(out / "d") == [
         "user::rw-", f"user:{OTHER}:rw-", "group::---", "mask::r--",
         "other::r--"]
-
-
-def test_a_link_of_the_owner_of_a_sticky_directory_is_followed(
-        hone, root, small, tmp, work):
-    os.chown(tmp, OTHER, OTHER)
-    os.symlink(work / "d", tmp / "d")
-    os.lchown(tmp / "d", OTHER, OTHER)
-    (work / "d").write_bytes(b"old")
-    hone.ok("convert", "-q", "--force", small, tmp / "d")
-    assert_same(small, work / "d", "raw")
