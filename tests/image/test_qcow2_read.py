@@ -297,26 +297,6 @@ def test_a_snapshot_of_a_backed_image(work, assert_reads):
                  work, qemu_options=("-l", "s"))
 
 
-def test_unknown_and_ambiguous_names_are_refused(work, hone):
-    """An ID is tried before a name."""
-    image = work / "a.qcow2"
-    qemu.create(image, MI)
-    line = hone.fails("convert", "--snapshot", "x", image, work / "b.raw")
-    assert "has no snapshot with the ID or name 'x'" in line
-    qemu.img("snapshot", "-c", "same", image)
-    qemu.img("snapshot", "-c", "other", image)
-    data = image.read_bytes()
-    # names of equal length can be exchanged in place
-    qemu.img("snapshot", "-d", "other", image)
-    qemu.img("snapshot", "-c", "sbme", image)
-    data = image.read_bytes()
-    at = data.rindex(b"sbme")
-    image.write_bytes(data[:at] + b"same" + data[at + 4:])
-    line = hone.fails("convert", "--snapshot", "same", image, work / "b.raw")
-    assert "2 snapshots of the name 'same'" in line
-    assert not (work / "b.raw").exists()
-
-
 @pytest.mark.parametrize("command", ["convert", "map", "compare"])
 def test_a_raw_image_has_no_snapshots(work, hone, command):
     """The option is not ignored: the result would be other data."""
