@@ -83,16 +83,6 @@ def test_data_past_the_end_of_the_shorter_image_is_a_difference(hone, pair):
         assert compare(hone, one, two) == (False, MI + 99999)
 
 
-def test_a_difference_far_out_is_found_without_reading_the_holes(hone, image, pair):
-    try:
-        images.pieces(pair[0], 8 * images.TI, (8 * images.TI - 1, b"\2"))
-    except images.Unsupported as reason:
-        pytest.skip(str(reason))
-    assert compare(hone, pair[0], image("empty_8_tib_but_its_end")) == (
-        False, 8 * images.TI - 1)
-    assert compare(hone, image("empty_8_tib"), pair[0]) == (False, 8 * images.TI - 1)
-
-
 def test_compare_reads_raw_only_when_told_for_a_qcow2_magic(hone, pair):
     for path in pair:
         path.write_bytes(b"QFI\xfb" + bytes(4096))

@@ -188,33 +188,9 @@ def test_what_was_checked_is_what_is_converted(hone, web, work, out):
     hone.ok("compare", "-q", disk, out / "raw")
 
 
-@pytest.mark.parametrize("size", [
-    0, 1, 511, BLOCK - 1, BLOCK, BLOCK + 1, 8 * BLOCK, 5 * MI + 3])
-def test_files_of_each_size(web, out, size):
-    with Server(images.noise(size)) as server:
+def test_ranges_are_long(web, out):
+    with Server(images.noise(40 * MI)) as server:
         web.copies(server, out)
-        assert server.sent == size
-
-
-def test_ranges_are_long_and_several_at_once(web, out):
-    together = threading.Event()
-    under_way = [0]
-
-    def answer(handler, request):
-        with handler.server.lock:
-            under_way[0] += 1
-            if under_way[0] >= 2:
-                together.set()
-        if 1 <= request.number <= 3:
-            assert together.wait(TIMEOUT)
-        handler.good(request)
-        with handler.server.lock:
-            under_way[0] -= 1
-        return True
-
-    with Server(images.noise(40 * MI), answer) as server:
-        web.copies(server, out)
-        assert together.is_set()
         # Each byte once, 4 MiB at a time, and the last block: a raw image may
         # have a signature there.
         assert server.sent == len(server.content)
@@ -373,14 +349,6 @@ def test_a_server_without_ranges_is_read_once(
             server.requests.clear()
 
 
-@pytest.mark.parametrize("size", [0, 1, BLOCK, 256 * KI + 1, 30 * MI + 5])
-def test_files_of_each_size_without_ranges(web, out, size):
-    with Server(images.noise(size), whole) as server:
-        web.copies(server, out)
-        web.copies(server, out, "--threads", "1")
-        assert server.sent == 2 * size
-
-
 def unknown(handler, request):
     """The end of the connection is that of the file."""
     return handler.whole(request, length=False)
@@ -477,17 +445,20 @@ def test_memory_bounds_what_is_kept_of_a_server(hone):
     assert few - some < 24 * KI and all_of_it - some > 36 * KI
 
 
-@pytest.mark.parametrize("answer", [unknown, chunked])
-@pytest.mark.parametrize("size", [0, 1, 512, BLOCK + 1, 9 * MI + 5])
-def test_files_of_each_size_without_a_length(web, out, answer, size):
+@pytest.mark.parametrize("answer, size", [
+    *((None, size) for size in (
+        0, 1, 511, BLOCK - 1, BLOCK, BLOCK + 1, 8 * BLOCK, 5 * MI + 3)),
+    *((whole, size) for size in (0, 1, BLOCK, 256 * KI + 1, 30 * MI + 5)),
+    *((answer, size) for answer in (unknown, chunked)
+      for size in (0, 1, 512, BLOCK + 1, 9 * MI + 5))])
+def test_files_of_each_size(web, out, answer, size):
     with Server(images.noise(size), answer) as server:
         # A connection that was closed is no end: only a digest shows one.
         digest = [expecting(server.content)] if answer is unknown else []
-        web.copies(server, out, *digest)
-        assert len(server.requests) == 1
-        done = web.ok("digest", "-f", "raw", *digest, server.url())
-        assert done.stdout.decode().startswith(
-            hashlib.sha256(server.content).hexdigest())
+        for threads in "1", "3":
+            web.copies(server, out, "--threads", threads, *digest)
+        assert server.sent == 2 * size or answer is chunked
+        assert answer is None or len(server.requests) == 2
 
 
 @pytest.mark.parametrize("answer", [unknown, chunked])
@@ -522,11 +493,8 @@ def test_a_connection_that_is_closed_is_no_end(web, out, work, length):
 
 CUTS = {
     "both": [("Content-Length", 512), ("Transfer-Encoding", "chunked")],
-    "the other order": [("Transfer-Encoding", "chunked"), ("Content-Length", 512)],
     "folded": [("Transfer-Encoding", "chunked"),
                ("X-Foo", "a\r\n Content-Length: 512")],
-    "folded by a tab": [("Transfer-Encoding", "chunked"),
-                        ("X-Foo", "a\r\n\tContent-Length: 512")],
 }
 
 
@@ -550,9 +518,7 @@ def test_a_length_beside_chunks_cuts_no_disk(hone, web, out, work, fields):
         hone.ok("compare", "--strict", work / "raw", out / "raw")
 
 
-@pytest.mark.parametrize("fields", [
-    [512, MI], [MI, 512], ["512, 1048576"], [f"{MI}x"], ["-1"], ["0x200"]],
-    ids=str)
+@pytest.mark.parametrize("fields", [[512, MI], [f"{MI}x"]], ids=str)
 def test_a_length_that_is_not_one_number(web, out, fields):
     with Server(images.noise(MI), script(
             head(200, [("Content-Length", value) for value in fields]),
@@ -888,17 +854,11 @@ def test_a_page_that_was_saved_as_a_file_is_no_disk(hone, out, work):
     hone.ok("convert", "-q", "-f", "raw", page, out / "d")
 
 
+# answer_test.c has the fields that are not valid.
 LIES = {
     "no range": {"Content_Range": None},
-    "no unit": {"Content_Range": "0-131071/262144"},
     "two": {"Content_Range": "bytes 0-0/262144, bytes 1-131071/262144"},
-    "one more": {"Content_Range": "bytes 0-262143/262144, bytes 0-0/262144"},
-    "a large number": {"Content_Range": f"bytes 0-131071/{1 << 63}"},
-    "a huge number": {"Content_Range": f"bytes 0-131071/{1 << 64}"},
-    "a sign": {"Content_Range": "bytes 0-+131071/262144"},
-    "backwards": {"Content_Range": "bytes 9-8/262144"},
     "past the end": {"Content_Range": "bytes 0-262144/262144"},
-    "none": {"Content_Range": "bytes */262144"},
     "multipart": {"Content_Range": None,
                   "Content_Type": "multipart/byteranges; boundary=x"},
     "shifted": {"Content_Range": "bytes 1-131072/262144"},

@@ -277,18 +277,6 @@ def test_data_far_apart_has_tables_of_its_own(hone, qemu_img, out, mode):
     ask_qemu(qemu_img, source, output)
 
 
-@pytest.mark.parametrize("options,says", [
-    (["compat=0.10,compression_type=zstd"], "compression_type=zstd"),
-    (["compat=0.10,extended_l2=on"], "extended_l2=on"),
-    (["compat=0.10,refcount_bits=8"], "refcount_bits"),
-    (["extended_l2=on,cluster_size=8k"], "16k"),
-])
-def test_options_that_exclude_each_other_are_refused(hone, source, out, options, says):
-    line = hone.fails("convert", "-o", *options, source, out / "d.qcow2")
-    assert says in line
-    assert not os.listdir(out)
-
-
 @pytest.mark.parametrize("option,says", [
     ("lazy_refcounts=on", "lazy_refcounts"),
     ("refcount_bits=3", "power of two from 1 to 64"),

@@ -249,17 +249,6 @@ def test_sizes_for_people_are_rounded_to_the_unit_they_name(hone, work, size, sh
     assert line.split(":")[1].split("(")[0].strip() == shown
 
 
-def test_the_mistaken_word_is_named(hone, small, out):
-    for words, word in (
-            (["konvert"], "konvert"),
-            (["convert", "--frobnicate", "a", "b"], "--frobnicate"),
-            (["convert", "-O", "qcow3", "a", "b"], "qcow3"),
-            (["convert", "-O", "qcow2", "-o", "colour=red", "a", "b"], "colour"),
-            (["convert", "-S", "5000", "a", "b"], "5000"),
-            (["--cpu-limit", "avx1024", "cpu"], "avx1024")):
-        assert word in hone.misused(*words)
-
-
 @pytest.mark.parametrize("words, named", [
     (["convert", "", "d"], "SRC"), (["convert", "", ""], "SRC"),
     (["convert", "-", ""], "DST"), (["compare", "-", ""], "B"),
