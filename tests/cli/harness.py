@@ -136,6 +136,14 @@ class Hone:
                                 stderr=subprocess.PIPE, **kwargs)
 
 
+def piped(method, path, *words, **kwargs):
+    """Call a method of Hone with a pipe as stdin, which has the bytes of a file."""
+    with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
+        done = method(*words, stdin=cat.stdout, **kwargs)
+        cat.stdout.close()
+    return done
+
+
 def take_peak(done):
     """The figure of PEAK, which is taken off stderr."""
     done.stderr, kib = re.fullmatch(rb"(.*\n|)(\d+)\n", done.stderr, re.DOTALL).groups()

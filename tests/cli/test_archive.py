@@ -12,7 +12,7 @@ import tarfile
 import pytest
 
 import images
-from harness import error_line, failure, need, snapshot
+from harness import error_line, failure, need, piped, snapshot
 from hostile_tars import CUT, DATA, HOSTILE
 from http_server import Server, whole
 from images import KI, MI
@@ -94,14 +94,6 @@ def folder(work):
     return path
 
 
-def piped(hone, archive, *words):
-    """Run a command with the archive as a pipe on stdin."""
-    with subprocess.Popen(["cat", archive], stdout=subprocess.PIPE) as cat:
-        done = hone.run(*words, stdin=cat.stdout)
-        cat.stdout.close()
-    return done
-
-
 @pytest.mark.all
 @pytest.mark.parametrize("maker", list(MAKERS))
 def test_an_image_in_an_archive_of_each_program(hone, folder, work, out, maker,
@@ -112,7 +104,7 @@ def test_an_image_in_an_archive_of_each_program(hone, folder, work, out, maker,
         hone.ok("convert", "-q", "-m", threads, archive, out / target)
         hone.ok("compare", "-q", disk, out / target)
         os.unlink(out / target)
-    done = piped(hone, archive, "convert", "-q", "-m", threads, "--member",
+    done = piped(hone.run, archive, "convert", "-q", "-m", threads, "--member",
                  "disk.raw", "-", out / "x.raw")
     assert (done.returncode, done.stderr) == (0, b"")
     hone.ok("compare", "-q", "--strict", disk, out / "x.raw")
@@ -152,7 +144,7 @@ def test_an_archive_that_is_packed(hone, folder, work, out, packing):
         hone.ok("compare", "-q", "--strict", disk, out / "x.raw")
         os.unlink(out / "x.raw")
     # By its content.
-    done = piped(hone, archive, "compare", "-q", "--strict", "-", disk)
+    done = piped(hone.run, archive, "compare", "-q", "--strict", "-", disk)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -302,7 +294,7 @@ def test_maps_of_every_length(hone, work, version):
             archive = sparse(version, b"disk.raw", pieces + end, stored, size)
         source = write(work, "a.tar", archive + END)
         hone.ok("compare", "-q", "--strict", source, write(work, "plain", bytes(plain)))
-        done = piped(hone, source, "compare", "-q", "--strict", "-", work / "plain")
+        done = piped(hone.run, source, "compare", "-q", "--strict", "-", work / "plain")
         assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -342,7 +334,7 @@ def test_a_hostile_archive_is_refused(hone, work, out, name):
     said = hone.fails("convert", archive, out / "x", code=status)
     assert part in said and str(archive) in said, said
     # A pipe tells only at its end that a member is not complete.
-    done = piped(hone, archive, "convert", "--member", "disk.raw", "-", out / "x")
+    done = piped(hone.run, archive, "convert", "--member", "disk.raw", "-", out / "x")
     if "image" not in part:
         text = done.stderr.decode()
         assert done.returncode == (1 if "cannot be resized" in text else status), done
@@ -364,7 +356,7 @@ def test_an_archive_that_is_cut_is_an_error(hone, folder, work, out):
             said = hone.fails("convert", archive, out / "x", code=3 if n else 1)
             assert CUT in said
             assert not os.listdir(out)
-            done = piped(hone, archive, "convert", "--member", "disk.raw",
+            done = piped(hone.run, archive, "convert", "--member", "disk.raw",
                          "-", out / "x")
             assert done.returncode == (3 if n else 1) and not os.listdir(out)
 
@@ -378,7 +370,7 @@ def test_a_second_image_comes_late_in_a_stream(hone, folder, qcow2, work, out):
             (["disk.raw", "b.txt", "./disk.raw"],
              ["--member", "disk.raw"], 1, b"has two members of the name")):
         tar(folder, archive, "--format=gnu", names=names)
-        done = piped(hone, archive, "convert", *words, "-", out / "x.raw")
+        done = piped(hone.run, archive, "convert", *words, "-", out / "x.raw")
         assert done.returncode == status and part in done.stderr
         assert not os.listdir(out)
 
@@ -488,7 +480,7 @@ def test_a_disk_of_an_ova_that_is_no_raw_image(hone, folder, qemu_img, work,
         assert f"\nmember:            {disk.name}\n".encode() in hone.ok(
             "info", archive).stdout
         for source in (archive, "-"):
-            done = piped(hone, archive, "check", "--json", source)
+            done = piped(hone.run, archive, "check", "--json", source)
             assert (done.returncode, done.stderr) == (code and 1, b"")
             found = json.loads(done.stdout)
             assert found["safe"] == (code == 0)
@@ -498,7 +490,7 @@ def test_a_disk_of_an_ova_that_is_no_raw_image(hone, folder, qemu_img, work,
                 tests["manifest"]["text"])
         for target in ("x.raw", "x.qcow2"):
             for way in (lambda *words: hone.run("convert", archive, *words),
-                        lambda *words: piped(hone, archive, "convert", "-", *words)):
+                        lambda *words: piped(hone.run, archive, "convert", "-", *words)):
                 done = way(out / target)
                 assert done.returncode == code, done
                 if code == 0:
@@ -544,7 +536,7 @@ def both_ways(hone, archive, target):
         if way == "file":
             done = hone.run("convert", "-q", archive, target)
         else:
-            done = piped(hone, archive, "convert", "-q", "--member",
+            done = piped(hone.run, archive, "convert", "-q", "--member",
                          "disk.raw", "-", target)
         assert target.exists() == (done.returncode == 0), done
         target.unlink(missing_ok=True)
@@ -571,7 +563,7 @@ def test_a_manifest_is_verified_in_each_order(hone, folder, work, out, order,
         assert done.returncode == (1 if late else 3 if wrong else 0), done
         assert part in done.stderr, done
     for words in (["check"], ["digest"], ["compare", folder / "disk.raw"]):
-        done = piped(hone, work / "vm.ova", *words, "-")
+        done = piped(hone.run, work / "vm.ova", *words, "-")
         if order[0] == "disk.raw":
             assert b"cannot be verified as a stream" in done.stderr, done
         assert (done.returncode == 0) == (order[0] != "disk.raw" and not wrong), done
@@ -670,33 +662,6 @@ def test_an_archive_of_an_nbd_server(hone, folder, qcow2, work, out):
     with qemu_nbd(work / "a.tar", work) as address:
         hone.ok("convert", "-q", "--member", "disk.qcow2", address, out / "x.raw")
     hone.ok("compare", "-q", out / "x.raw", folder / "disk.raw")
-
-
-@pytest.mark.parametrize("ranges", [False, True])
-@pytest.mark.parametrize("order", [["vm.mf", "vm.ovf", "disk.raw"],
-                                   ["disk.raw", "vm.ovf", "vm.mf"]],
-                         ids="-".join)
-def test_a_manifest_on_a_web_server_in_each_order(hone, folder, work, out,
-                                                  digests, order, ranges):
-    """With ranges as a file, without them as a pipe."""
-    assert digests is None
-    if not re.search(rb"\blibcurl \d", hone.version):
-        pytest.skip("this hone was built without libcurl")
-    os.truncate(folder / "disk.raw", 2 * MI)
-    answer = None if ranges else whole
-    for digest in (digest_of(folder / "disk.raw"), "0" * 64):
-        ova(folder, work / "x", lines=[f"SHA256(disk.raw)= {digest}"])
-        tar(folder, work / "x", names=order)
-        with Server((work / "x").read_bytes(), answer) as server:
-            done = hone.run("convert", "-q", server.url("/vm.ova"),
-                            out / "x.raw", env=CLEAN)
-        if order[0] == "disk.raw" and not ranges:
-            assert done.returncode == 1, done
-            assert b"cannot be verified as a stream" in done.stderr
-        else:
-            assert done.returncode == (3 if digest == "0" * 64 else 0), done
-        assert os.listdir(out) == ["x.raw"] * (done.returncode == 0)
-        (out / "x.raw").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("command", READERS)

@@ -10,9 +10,9 @@ import threading
 import pytest
 
 import images
-from harness import Stalled, error_line, stamp
+from harness import Stalled, error_line, piped, stamp
 
-KI, MI = images.KI, images.MI
+MI = images.MI
 
 pytestmark = pytest.mark.usefixtures("digests")
 
@@ -131,23 +131,6 @@ def test_a_file_that_was_cut_is_refused(hone, source, out, less):
     assert not os.listdir(out)
 
 
-def test_each_changed_byte_is_found(hone, source, out):
-    """Also one that is part of no table and of no data."""
-    right = digest(source)
-    size = os.stat(source).st_size
-    for place in range(size // 4, size, size // 4):
-        with open(source, "r+b") as file:
-            file.seek(place)
-            old = file.read(1)
-            file.seek(place)
-            file.write(bytes([old[0] ^ 1]))
-        refused(hone, "convert", "--expect", f"sha256:{right}", source, out / "d")
-        assert not os.listdir(out)
-        with open(source, "r+b") as file:
-            file.seek(place)
-            file.write(old)
-
-
 @pytest.mark.parametrize("change", ["cut", "written", "grown"])
 def test_a_file_that_changes_meanwhile_is_no_image(hone, image, work, out, change):
     path = work / "disk"
@@ -228,20 +211,14 @@ def test_the_source_is_not_replaced(hone, source):
 def test_the_bytes_of_a_pipe_have_a_digest(hone, image, source, out):
     right = digest(source)
     words = ["convert", "-q", "-O", "raw", "--force", "--expect"]
-    with subprocess.Popen(["cat", source], stdout=subprocess.PIPE) as cat:
-        hone.ok(*words, f"sha256:{right}", "-", out / "d", stdin=cat.stdout)
+    piped(hone.ok, source, *words, f"sha256:{right}", "-", out / "d")
     hone.ok("compare", "-q", image("mixed"), out / "d")
     (out / "d").unlink()
-    with subprocess.Popen(["cat", source], stdout=subprocess.PIPE) as cat:
-        assert "the file is refused" in refused(
-            hone, *words, f"sha256:{wrong(right)}", "-", out / "d",
-            stdin=cat.stdout)
-    assert not os.listdir(out)
-    with subprocess.Popen(["cat", source], stdout=subprocess.PIPE) as cat:
-        assert refused(hone, "convert", "--expect-content", "sha256:" +
-                       "0" * 64, "-", out / "d", stdin=cat.stdout).startswith(
-                           "hone: stdin: the content is refused: ")
-    assert not os.listdir(out)
+    for more, part in ([*words[1:], f"sha256:{wrong(right)}"], "file"), (
+            ["--expect-content", "sha256:" + "0" * 64], "content"):
+        assert piped(hone.fails, source, "convert", *more, "-", out / "d",
+                     code=3).startswith(f"hone: stdin: the {part} is refused: ")
+        assert not os.listdir(out)
     assert "has no file name" in hone.fails("digest", "--expect", f"@{source}", "-")
 
 
@@ -326,15 +303,9 @@ def test_a_list_comes_through_a_pipe(hone, source):
 @pytest.mark.parametrize("text, said", [
     ("", "lists no SHA-2 or BLAKE2b digest of 'disk.img' (the name in the list "
      "must be that of the image's file)"),
-    ("0" * 64 + "  other\n", "lists no SHA-2 or BLAKE2b digest of 'disk.img'"),
-    ("0" * 32 + "  disk.img\n" + "0" * 40 + "  disk.img\n",
-     "lists no SHA-2 or BLAKE2b digest of 'disk.img'"),
     ("0" * 64 + "  disk.img\n" + "1" * 64 + " *a/disk.img\n",
      "has two different sha256 digests of 'disk.img'"),
-    (signed("0" * 64 + "  disk.img\n")[:150],
-     "has a signed message without an end: the list is not complete"),
-    ("0" * 64 + "  disk.img\n" + signed("\n"), "lists no SHA-2 or BLAKE2b digest of 'disk.img'"),
-    (signed("\n") * 2, "has two signed messages")], ids=range(7))
+    (signed("\n") * 2, "has two signed messages")], ids=range(3))
 def test_a_list_without_the_digest_is_refused(hone, small, work, out, text, said):
     sums = work / "sums"
     sums.write_text(text)

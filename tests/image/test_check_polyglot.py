@@ -11,6 +11,7 @@ import pytest
 
 import qemu
 from checks import assert_unsafe, verdict
+from harness import piped
 from qcow2_builder import make
 from qemu import KI, MI
 
@@ -272,9 +273,7 @@ def test_an_iso_image_that_is_a_disk_too(work, hone, sector):
     safe, failed, found = verdict(hone, raw)
     assert safe, failed
     assert [each["name"] for each in found["checks"]] == ["polyglot"]
-    with open(raw, "rb") as file, subprocess.Popen(
-            ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
-        hone.ok("check", "-", stdin=cat.stdout)
+    piped(hone.ok, raw, "check", "-")
     put(raw, 32769, b"CD002")
     _, failed, _ = verdict(hone, raw)
     assert set(failed) == ({"mbr"} if b"\xee" in sector else set())

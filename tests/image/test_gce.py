@@ -15,7 +15,7 @@ import zlib
 import pytest
 
 import qemu
-from harness import error_line
+from harness import piped
 from qemu import GI, KI, MI, SECTOR
 from vhd_builder import Vhd
 
@@ -298,14 +298,11 @@ def test_what_is_refused(work, hone):
     """A sentence, and no file."""
     disk, archive = work / "source.raw", work / "disk.tar.gz"
     disk.write_bytes(b"x" * 4096)
-    with subprocess.Popen(["cat", disk], stdout=subprocess.PIPE) as cat:
-        done = hone.run("convert", "-f", "raw", "-O", "gce", "-", archive,
-                        stdin=cat.stdout)
-    assert done.returncode == 1
     why = ("is read as a stream, and an archive of -O gce begins with the "
            "list of the data of the whole disk; convert it to a raw file "
            "first, and that file to gce")
-    assert error_line(done.stderr) == f"hone: stdin: {why}"
+    assert piped(hone.fails, disk, "convert", "-f", "raw", "-O", "gce", "-",
+                 archive) == f"hone: stdin: {why}"
     # The same of a packed file, which is neither a pipe nor an OVA.
     packed = work / "source.raw.gz"
     packed.write_bytes(gzip.compress(disk.read_bytes()))

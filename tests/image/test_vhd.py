@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 import qemu
-from harness import error_line
+from harness import error_line, piped
 from qemu import GI, KI, MI, SECTOR
 from vhd_builder import Vhd, fixed, footer_of
 
@@ -198,10 +198,8 @@ def test_the_user_chooses_one_of_two_sizes(work, hone, creator, current):
                 assert not hone.ok("digest", *words, path).stderr
             assert hone.json("check", "--json", *words, path)["safe"]
         for words in ["-f", "vhd", path], ["-f", "vhd", "-"]:
-            with open(path, "rb") as file, subprocess.Popen(
-                    ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
-                done = hone.run("convert", "--force", "--untrusted", *words,
-                                out, stdin=cat.stdout)
+            done = piped(hone.run, path, "convert", "--force", "--untrusted",
+                         *words, out)
             assert done.returncode == (3 if unsafe else 0), (path, words, done)
 
 
@@ -325,10 +323,8 @@ def test_a_fixed_disk_from_a_pipe(work, hone):
     """Its footer comes last."""
     data = os.urandom(64 * KI) + bytes(3 * MI) + os.urandom(MI)
     path = fixed(work / "disk.vhd", data)
-    with open(path, "rb") as file, subprocess.Popen(
-            ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
-        hone.ok("convert", "-q", "-f", "vhd", "-O", "raw", "-",
-                work / "piped.raw", stdin=cat.stdout)
+    piped(hone.ok, path, "convert", "-q", "-f", "vhd", "-O", "raw", "-",
+          work / "piped.raw")
     assert (work / "piped.raw").read_bytes() == data
     (work / "disk.vhd.xz").write_bytes(lzma.compress(path.read_bytes()))
     assert raw_of(hone, work / "disk.vhd.xz") == data
@@ -504,12 +500,10 @@ def test_what_cannot_be_written(work, hone):
 
 def test_the_source_comes_through_a_pipe(work, hone):
     """Its size is known at its end only."""
-    disk, image, piped = pattern(work, 5 * MI - 300), work / "1.vhd", \
-        work / "2.vhd"
+    disk, image, other = pattern(work, 5 * MI - 300), work / "1.vhd", work / "2.vhd"
     hone.ok("convert", "-q", disk, image)
-    with subprocess.Popen(["cat", disk], stdout=subprocess.PIPE) as cat:
-        hone.ok("convert", "-q", "-f", "raw", "-", piped, stdin=cat.stdout)
-    assert image.read_bytes() == piped.read_bytes()
+    piped(hone.ok, disk, "convert", "-q", "-f", "raw", "-", other)
+    assert image.read_bytes() == other.read_bytes()
     # A stream is judged when its first bytes have come.
     with subprocess.Popen(["printf", "QFI\\373\\0\\0\\0\\3%4000s", "x"],
                           stdout=subprocess.PIPE) as guest:

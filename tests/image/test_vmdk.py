@@ -11,6 +11,7 @@ import pytest
 
 import qemu
 from checks import verdict
+from harness import piped
 from qemu import KI, MI, GI, SECTOR
 from vmdk_builder import (AT_END, DESCRIPTOR, ENTRIES, GRAIN, Builder, marker, sectors)
 
@@ -300,9 +301,7 @@ def test_a_disk_past_2_tib(hone, work):
 def test_a_stream_of_an_image_with_tables_in_front(hone, work):
     raw, image = make(work, 5 * MI, "monolithicSparse")
     out = work / "out.raw"
-    with open(image, "rb") as file, subprocess.Popen(
-            ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
-        hone.ok("convert", "-q", "-", out, stdin=cat.stdout)
+    piped(hone.ok, image, "convert", "-q", "-", out)
     assert qemu.first_difference(raw, out) is None
 
 

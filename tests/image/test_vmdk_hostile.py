@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from extents import cached
-from harness import ENV, need
+from harness import ENV, need, piped
 from qemu import MI
 from test_hostile import Judge
 from vmdk_builder import AT_END, DESCRIPTOR, ENTRIES, GRAIN, SECTOR, Builder
@@ -461,15 +461,6 @@ CONTRADICTIONS = {
 }
 
 
-def from_a_pipe(judge, *words):
-    """Runs the command with the image on stdin."""
-    with open(judge.image, "rb") as file, subprocess.Popen(
-            ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
-        return subprocess.run([judge.path, *map(str, words)], check=False,
-                              stdin=cat.stdout, env=ENV,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
 @pytest.mark.parametrize("name", CONTRADICTIONS)
 def test_markers_and_tables_that_contradict_each_other(hone, tmp_path, name):
     """By check and with --untrusted. test_verdicts.py has the streams."""
@@ -491,9 +482,9 @@ def test_a_long_stream_is_compared_with_its_tables(hone, tmp_path):
     image = Builder(512 * GRAIN, packed=True, footer=True)
     image.grains = {n: os.urandom(GRAIN * SECTOR) for n in range(100)}
     image.write(judge.image)
-    assert from_a_pipe(judge, "check", "-").returncode == 0
+    assert piped(hone.run, judge.image, "check", "-").returncode == 0
     without_entry(image)
     image.write(judge.image)
-    done = from_a_pipe(judge, "check", "-")
+    done = piped(hone.run, judge.image, "check", "-")
     assert done.returncode == 1 and b"stream" in done.stdout, done
     assert judge.run("check", judge.image)[0] == 1

@@ -6,10 +6,10 @@ https://opendev.org/openstack/oslo.utils, imageutils/format_inspector.py.
 """
 import re
 import struct
-import subprocess
 
 import pytest
 
+from harness import piped
 from test_vmdk_hostile import HOSTILE, packed
 from vmdk_builder import DESCRIPTOR, SECTOR, Builder
 
@@ -172,8 +172,7 @@ def test_a_changed_footer(hone, tmp_path, stream):
             whole[at - 3 * SECTOR] ^= 1
         image.write_bytes(whole)
         if stream:
-            with subprocess.Popen(["cat", image], stdout=subprocess.PIPE) as cat:
-                done = hone.run("check", "-q", "-", stdin=cat.stdout)
+            done = piped(hone.run, image, "check", "-q", "-")
         else:
             done = hone.run("check", "-q", image)
         assert done.returncode in (0, 1), done

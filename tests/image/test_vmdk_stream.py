@@ -5,25 +5,18 @@ import gzip
 import os
 import random
 import struct
-import subprocess
 import zlib
 
 import pytest
 
 import qemu
+from harness import piped
 from qemu import KI, MI, SECTOR
 from test_hostile import Judge
 from vmdk_builder import ENTRIES, GRAIN, Builder, marker
 
 COVERED = ENTRIES * GRAIN * SECTOR
 DATA = b"data" * (GRAIN * SECTOR // 4)
-
-
-def piped(call, image, *words):
-    """Run the command with the image on its stdin, through a pipe."""
-    with open(image, "rb") as file, subprocess.Popen(
-            ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
-        return call(*words, stdin=cat.stdout)
 
 
 @pytest.mark.parametrize("size", [0, 1, 64 * KI, COVERED + MI + 1])

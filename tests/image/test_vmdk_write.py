@@ -12,6 +12,7 @@ import pytest
 
 import qemu
 from checks import verdict
+from harness import piped
 from qemu import KI, MI, SECTOR
 from vmdk_builder import AT_END, ENTRIES, GRAIN
 
@@ -119,9 +120,7 @@ def test_the_bytes_are_the_same_to_a_file_and_to_a_pipe(hone, work):
     for threads in "1", "2", "7":
         words = ["convert", "-q", "--force", "--threads", threads, "-O", "vmdk"]
         assert hone.ok(*words, raw, "-", stdout=subprocess.PIPE).stdout == one
-        with open(raw, "rb") as file, subprocess.Popen(
-                ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
-            hone.ok(*words, "-", two, stdin=cat.stdout)
+        piped(hone.ok, raw, *words, "-", two)
         assert two.read_bytes() == one
         hone.ok(*words, "--direct", raw, two)
         assert two.read_bytes() == one
@@ -210,9 +209,8 @@ def test_libvmdk_reads_it(hone, work):
 
 def test_what_a_vmdk_image_cannot_be_written_to_is_refused(hone, work):
     raw, image = disk(work, MI), work / "disk.vmdk"
-    with subprocess.Popen(["cat", raw], stdout=subprocess.PIPE) as cat:
-        line = hone.fails("convert", "-O", "vmdk", "-", "-", stdin=cat.stdout)
-    assert "stdout: a VMDK image begins with the size of the disk" in line
+    assert "stdout: a VMDK image begins with the size of the disk" in piped(
+        hone.fails, raw, "convert", "-O", "vmdk", "-", "-")
     image.write_bytes(bytes(4 * MI))
     assert "-n: only a raw DST" in hone.misused("convert", "-n", raw, image)
     for pair, part in (("hwversion=2", "hwversion 2 is not from 3 to 99"),
