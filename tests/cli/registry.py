@@ -3,13 +3,12 @@
 import contextlib
 import gzip
 import hashlib
-import io
 import json
 import re
 import subprocess
-import tarfile
 
 from http_server import Server
+from tar_builder import archive
 
 OCI = "application/vnd.oci.image"
 DOCKER = "application/vnd.docker"
@@ -30,17 +29,6 @@ def zstd(data, *words):
 
 
 PACKED = {"": bytes, "+gzip": gzip.compress, "+zstd": zstd}
-
-
-def layer(files):
-    """A tar archive of {name: content}."""
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as tar:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-    return made.getvalue()
 
 
 class Registry:
@@ -64,7 +52,7 @@ class Registry:
 
     def layer(self, files, packing="", kind=TAR + "{}"):
         """Store a layer of files."""
-        return self.blob(PACKED[packing](layer(files)), kind.format(packing))
+        return self.blob(PACKED[packing](archive(files)), kind.format(packing))
 
     def put(self, manifest, tag="latest", **more):
         """Store a manifest, or its bytes. Returns its descriptor."""

@@ -46,6 +46,12 @@ def member(name, data=b"", **kwargs):
     return header(name, len(data), **kwargs) + padded(data)
 
 
+def archive(files):
+    """The bytes of an archive of {name: content}."""
+    return b"".join(member(name.encode(), content)
+                    for name, content in files.items()) + END
+
+
 def record(key, value):
     """A record of PAX; its length counts its own digits."""
     rest = b" " + key + b"=" + value + b"\n"

@@ -5,7 +5,6 @@ import concurrent.futures
 import contextlib
 import gzip
 import hashlib
-import io
 import itertools
 import json
 import os
@@ -16,7 +15,6 @@ import select
 import socket
 import subprocess
 import sys
-import tarfile
 import threading
 import time
 
@@ -27,6 +25,7 @@ from harness import ENV, TIMEOUT, need
 from http_server import (
     Server, chunk, good, hang_up, head, places, script, send, status, turns,
     whole, write)
+from tar_builder import archive
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "image"))
 # pylint: disable=wrong-import-position
@@ -284,19 +283,6 @@ def test_info_reads_less_than_a_megabyte(hone, web, work):
             assert server.sent < 2000000
 
 
-def tar(path):
-    """The archive of a large file and of an image, which is not at its end."""
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as archive:
-        for name, data in (("a", images.noise(3 * MI)),
-                           ("disk.qcow2", path.read_bytes()),
-                           ("z", bytes(3 * MI))):
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            archive.addfile(member, io.BytesIO(data))
-    return content.getvalue()
-
-
 @pytest.mark.parametrize("suffix", ["qcow2.bz2", "tar"])
 def test_info_of_a_packed_image_reads_less_than_a_megabyte(hone, web, work, suffix):
     """A block of bzip2 has 900 kB: ascending reads, with nothing ahead."""
@@ -305,7 +291,10 @@ def test_info_of_a_packed_image_reads_less_than_a_megabyte(hone, web, work, suff
     raw, path = work / "raw", work / "image.qcow2"
     raw.write_bytes(images.noise(12 * MI))
     hone.ok("convert", "-q", "-O", "qcow2", raw, path)
-    content = tar(path) if suffix == "tar" else bz2.compress(path.read_bytes())
+    # The image is not at the end of the archive.
+    image = path.read_bytes()
+    content = bz2.compress(image) if "bz2" in suffix else archive(
+        {"a": images.noise(3 * MI), "disk.qcow2": image, "z": bytes(3 * MI)})
     with Server(content) as server:
         url = server.url(f"/disk.{suffix}")
         info = json.loads(web.ok("info", "--json", url).stdout)
@@ -413,16 +402,9 @@ def test_a_packed_archive_needs_little_more_memory_than_a_file(hone, work, out):
                "vm.mf": b"SHA256(a.raw)= " +
                         hashlib.sha256(disk).hexdigest().encode(),
                "a.raw": disk}
-    packed = io.BytesIO()
-    # Stored: xz packs noise for many seconds, and no less is under way.
-    with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=0) as file:
-        with tarfile.open(fileobj=file, mode="w") as tar:
-            for name, content in members.items():
-                info = tarfile.TarInfo(name)
-                info.size = len(content)
-                tar.addfile(info, io.BytesIO(content))
     path, peaks = work / "vm.ova.gz", []
-    path.write_bytes(packed.getvalue())
+    # Stored: xz packs noise for many seconds, and no less is under way.
+    path.write_bytes(gzip.compress(archive(members), 0))
     with Server(path.read_bytes()) as server:
         url = server.url("/vm.ova.gz")
         for words in [path], [expecting(server.content), url]:
@@ -833,9 +815,7 @@ def test_what_comes_in_place_of_an_image_is_no_disk(web, out, name, form):
 
 def test_a_text_in_an_archive_on_a_server_is_no_disk(web, out, work):
     text, reason = TEXTS["error"]
-    (work / "disk.raw").write_bytes(text)
-    with tarfile.open(work / "a.tar", "w") as archive:
-        archive.add(work / "disk.raw", "disk.raw")
+    (work / "a.tar").write_bytes(archive({"disk.raw": text}))
     web.ok("convert", "-q", work / "a.tar", out / "d")
     (out / "d").unlink()
     for answer in None, whole:

@@ -17,7 +17,8 @@ from harness import need
 from http_server import script, head, hang_up, send, status
 from registry import (
     DOCKER_LIST, DOCKER_MANIFEST, DOCKER_TAR, EMPTY, INDEX, OCI, PACKED, TAR,
-    TITLE, Registry, layer, zstd)
+    TITLE, Registry, zstd)
+from tar_builder import archive
 from test_http_nginx import HEAD, Nginx
 from test_http import web  # pylint: disable=unused-import
 
@@ -207,7 +208,7 @@ def test_a_layer_may_be_the_disk(oci, registry, disk, kind, title, pack):
 
 
 def test_a_disk_that_begins_as_an_archive_is_none(oci, registry):
-    content = layer({"disk/a.img": bytes(512)})
+    content = archive({"disk/a.img": bytes(512)})
     registry.image(registry.blob(content, RAW))
     assert "begins as a tar archive" in oci.refuses(code=3)
     oci.copies(content, "-f", "raw")
@@ -258,7 +259,7 @@ def test_a_check_finds_other_bytes(oci, registry, disk):
     made = registry.layer({"disk/a": disk})
     registry.image(made)
     assert oci.run("check").returncode == 0
-    registry.files["blobs", made["digest"]] = layer({"disk/a": disk[::-1]})
+    registry.files["blobs", made["digest"]] = archive({"disk/a": disk[::-1]})
     done = oci.run("check")
     assert (done.returncode, b"its sha256 is" in done.stdout) == (1, True)
 
@@ -266,13 +267,13 @@ def test_a_check_finds_other_bytes(oci, registry, disk):
 def test_the_layers_above_are_verified_too(oci, registry, disk):
     above = registry.layer({"etc/hosts": b"x" * 9999})
     registry.image(registry.layer({"disk/a": disk}), above)
-    wrong = layer({"etc/hosts": b"y" * 9999})
+    wrong = archive({"etc/hosts": b"y" * 9999})
     registry.files["blobs", above["digest"]] = wrong
     assert "the file is refused: its sha256 is" in oci.refuses(code=3)
 
 
 def test_memory_bounds_what_unpacks_the_layers_above(oci, registry, disk):
-    above = registry.blob(zstd(layer({"etc/hosts": b"x" * 9999}), "--long=24",
+    above = registry.blob(zstd(archive({"etc/hosts": b"x" * 9999}), "--long=24",
                                "-1"), f"{TAR}+zstd")
     registry.image(registry.layer({"disk/a": disk}), above)
     assert "its share of --memory" in oci.refuses("--memory", "8M")

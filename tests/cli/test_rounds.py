@@ -3,16 +3,15 @@
 never does."""
 import bz2
 import gzip
-import io
 import lzma
 import os
-import tarfile
 
 import pytest
 
 import images
 from http_server import Server
 from images import KI
+from tar_builder import archive as tar
 from test_http import CLEAN, WARNING
 from test_pipes import run_piped
 
@@ -42,17 +41,6 @@ def write(work, name, data):
     path = work / name
     path.write_bytes(data)
     return path
-
-
-def tar(*members):
-    """An archive of pairs of name and bytes."""
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w") as archive:
-        for name, data in members:
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return file.getvalue()
 
 
 def guest(packing="gzip"):
@@ -102,7 +90,7 @@ def test_five_rounds_are_too_many(hone, work, out):
     said = hone.misused("convert", "--unpack", ",".join(rounds), named, out / "x")
     assert "has more than 4 packings" in said
     inside = write(work, "a.tar.gz.gz.gz", pack(tar(
-        ("disk.raw.gz.gz", pack(DISK, "gzip", "gzip"))), *rounds[:3]))
+        {"disk.raw.gz.gz": pack(DISK, "gzip", "gzip")}), *rounds[:3]))
     said = hone.fails("convert", "--member", "disk.raw.gz.gz", inside, out / "x")
     assert "is packed more than 4 times" in said
 
@@ -151,7 +139,7 @@ def test_a_guest_does_not_choose_behind_a_name(hone, work, out):
 
 
 def test_a_tar_that_a_guest_wrote_is_no_archive(hone, work, out):
-    archive = tar(("other.raw", DISK))
+    archive = tar({"other.raw": DISK})
     refused(hone, out, "begins as a tar archive: --member NAME or -f raw",
             write(work, "disk.img", archive))
     refused(hone, out, "begins as a tar archive: --member NAME or -f raw",
@@ -167,7 +155,7 @@ def test_pipes_and_other_names_are_judged_by_their_bytes(hone, work, out):
     done = run_piped(hone.run, data, "convert", "-q", "-O", "raw", "-", out / "x")
     assert done.returncode == 0 and (out / "x").read_bytes() == DISK
     os.unlink(out / "x")
-    archive = pack(tar(("disk.raw", DISK)), "gzip")
+    archive = pack(tar({"disk.raw": DISK}), "gzip")
     assert converted(hone, out, write(work, "blob", archive)) == DISK
     with open(work / "upload", "rb") as file:
         assert converted(hone, out, "-", stdin=file) == DISK
@@ -186,16 +174,16 @@ def test_what_is_uploaded_is_the_file(hone, work, out):
 
 def test_a_member_is_unpacked_by_its_name(hone, work, out):
     packed = pack(DISK, "gzip")
-    for archive in (write(work, "a.tar", tar(("disk.img.gz", packed))),
-                    write(work, "a.ova", tar(("d/disk.img.gz", packed))),
-                    write(work, "a.tar.xz", pack(tar(("disk.img.gz", packed)), "xz"))):
+    for archive in (write(work, "a.tar", tar({"disk.img.gz": packed})),
+                    write(work, "a.ova", tar({"d/disk.img.gz": packed})),
+                    write(work, "a.tar.xz", pack(tar({"disk.img.gz": packed}), "xz"))):
         name = "d/disk.img.gz" if archive.suffix == ".ova" else "disk.img.gz"
         assert converted(hone, out, "--member", name, archive) == DISK
         assert converted(hone, out, "-f", "raw", "--member", name, archive) == DISK
         found = hone.json("info", "--json", "--member", name, archive)
         assert (found["member"], found["format"]) == (name, "raw")
     # Not by what a guest wrote.
-    archive = write(work, "b.tar", tar(("disk.img", guest()), ("other", guest())))
+    archive = write(work, "b.tar", tar({"disk.img": guest(), "other": guest()}))
     for name in ("disk.img", "other"):
         refused(hone, out, "begins as gzip: extract it, then --unpack gzip, "
                 "or -f raw", "--member", name, archive)

@@ -325,6 +325,57 @@ TEST(what_lies_right_is_shared)
 	fake_destroy(&fake);
 }
 
+TEST(what_the_file_system_refused_does_not_count_as_shared)
+{
+	begin("-xx", CHUNK, 0);
+	sink.may_share = sink.refuses = true;
+	assert_ok(copy(4096, 1));
+	check_disk();
+	assert_int_equal(sink.copied.shared, 0);
+	assert_int_equal(sink.copied.data, 2 * CHUNK);
+	fake_destroy(&fake);
+}
+
+TEST(the_block_that_was_tried_reads_as_zeros)
+{
+	static const unsigned char zeros[4096];
+	static const int fails[] = {0, -EOPNOTSUPP};
+
+	for (size_t i = 0; i < 2; i++) {
+		begin("-xx", CHUNK, 0);
+		sink.may_share = true;
+		sink.zero_fails = fails[i];
+		assert_ok(copy(4096, 1));
+		check_disk();
+		assert_memory_equal(sink.file, zeros, sizeof(zeros));
+		/* what cannot be removed is not shared */
+		assert_int_equal(sink.copied.shared, i ? 0 : 2 * CHUNK);
+		fake_destroy(&fake);
+	}
+}
+
+TEST(a_raw_file_is_shared_whole)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		begin("--xy", CHUNK / 2, 0);
+		sink.sink.format = fake.source.format = &image_format_raw;
+		sink.may_share = true;
+		sink.refuses = i == 1;
+		fake.changed = i == 2;
+		assert_int_equal(copy(4096, 1), i == 2 ? -EIO : 0);
+		if (i == 0) {
+			check_range(sink.file, 0, 2 * CHUNK);
+			assert_int_equal(sink.n_shares, 1);
+			assert_int_equal(fake.n_reads, 0);
+			assert_int_equal(sink.copied.hole, CHUNK);
+		}
+		if (i == 1)
+			check_disk();
+		assert_int_equal(sink.copied.shared, i == 1 ? 0 : CHUNK);
+		fake_destroy(&fake);
+	}
+}
+
 FIXTURE(make_file)
 {
 	sink.file = calloc(1, FAKE_FILE_BYTES);

@@ -225,7 +225,9 @@ static int
 zero_bytes(struct image_store *store, uint64_t offset, uint64_t length,
 	struct image_error *err)
 {
-	(void)err;
+	if (of(store)->zero_fails)
+		return image_fail(
+			err, "sink", of(store)->zero_fails, "zero failed");
 	memset(of(store)->file + offset, 0, (size_t)length);
 	return 0;
 }
@@ -239,15 +241,22 @@ share(struct image_store *store, uint64_t offset, struct image_store *from,
 	(void)err;
 	if (!s->may_share || from != &s->source_data)
 		return -EOPNOTSUPP;
+	/* A raw file is shared as a whole. */
+	bool whole =
+		s->sink.format == &image_format_raw && length == s->sink.size;
 	/* The first block is tried before the copy begins. */
-	if (from_offset < FAKE_HOST)
+	if (from_offset < FAKE_HOST && !whole) {
+		memset(s->file + offset, 'S', (size_t)length);
 		return 0;
+	}
+	if (s->refuses)
+		return -EOPNOTSUPP;
 	assert_true(offset % 4096 == 0 && from_offset % 4096 == 0 &&
 		    length % 4096 == 0);
 	s->n_shares++;
 	s->shared += length;
-	fake_bytes(s->fake, from_offset - FAKE_HOST, s->file + offset,
-		(size_t)length);
+	fake_bytes(s->fake, whole ? 0 : from_offset - FAKE_HOST,
+		s->file + offset, (size_t)length);
 	return 0;
 }
 

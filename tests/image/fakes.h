@@ -82,7 +82,11 @@ struct fake_sink {
 	uint64_t fail_reserve;
 	/* the write of that number fails; 0: none */
 	unsigned fail_write;
+	/* blocks are shared: none but the one that is tried if it refuses */
 	bool may_share;
+	bool refuses;
+	/* -errno of zero */
+	int zero_fails;
 	/* what happened */
 	struct image_place places[FAKE_PLACES];
 	size_t n_places;

@@ -66,6 +66,24 @@ TEST(a_part_has_its_own_place)
 	assert_true(part.host == IMAGE_NO_HOST);
 }
 
+TEST(pieces_of_several_places_name_none)
+{
+	struct image_extent list[1];
+	struct image_pieces pieces = {.room = 1, .list = list};
+	struct image_extent first = {
+		.length = 4096, .kind = IMAGE_DATA, .host = 65536};
+	struct image_extent second = {.offset = 4096,
+		.length = 4096,
+		.kind = IMAGE_DATA,
+		.host = 131072};
+
+	image_pieces_add(&pieces, &first);
+	image_pieces_add(&pieces, &second);
+	assert_int_equal(pieces.count, 1);
+	assert_int_equal(list[0].length, 8192);
+	assert_true(list[0].host == IMAGE_NO_HOST);
+}
+
 /* The pieces of a chunk of a fake disk, and its bytes. */
 struct taken {
 	struct fake fake;
