@@ -174,8 +174,8 @@ build_and_install() {
     stage_install
 }
 
-# The stand-in for the services of AWS, which Debian does not have. Without it, its
-# tests are skipped. Three stages use it.
+# The stand-in for the services of AWS, which Debian does not have. Without it, the
+# examples of docs/recipes.rst that use it are skipped.
 install_moto() {
     rm -rf build/moto
     python3 -m pip install --quiet --no-deps --require-hashes \
@@ -411,7 +411,7 @@ test_docs() {
 
 # Those that mostly wait, for servers in the test or for the end of a time.
 cli_remote='tests/cli/test_http.py tests/cli/test_http_nginx.py tests/cli/test_nbd.py
-    tests/cli/test_s3.py tests/cli/test_servers.py'
+    tests/cli/test_servers.py'
 cli_faults='tests/cli/test_faults.py tests/cli/test_faults_servers.py'
 # A part of the names of the tests of the stage bare, which other builds skip.
 of_bare=a_build_without

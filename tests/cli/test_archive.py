@@ -445,7 +445,7 @@ def test_the_manifest_of_an_ova_holds(hone, folder, work, out, late, algorithm,
         archive = ova(folder, work / "vm.ova", algorithm, late, lines)
         for words, way in ((["convert", archive], hone.run),
                            (["convert", "-"], lambda *words: piped(
-                               hone, archive, *words))):
+                               hone.run, archive, *words))):
             done = way(*words, out / "x.raw")
             assert done.returncode == 3 and part.encode() in done.stderr, done
             assert not os.listdir(out)

@@ -526,22 +526,6 @@ def test_a_proxy_that_does_not_connect(web, status, text, code):
         assert server.clients == (6 if code == 4 else 1)
 
 
-def test_the_expected_digest_of_a_file_on_a_server(web, nginx, out):
-    content = (nginx.folder / "files" / "disk.img").read_bytes()
-    right = "sha256:" + hashlib.sha256(content).hexdigest()
-    for place in "", "none/":
-        url = f"http://127.0.0.1:{nginx.plain}/{place}disk.img"
-        done = copy(web, nginx, out, url + "?a", **{})
-        assert done.warned == 1
-        done = web.ok("convert", "-f", "raw", "--expect", right, url, out / "d")
-        assert done.warned == 0
-        assert (out / "d").read_bytes() == content
-        (out / "d").unlink()
-        said = web.fails("convert", "-q", "-f", "raw", "--expect",
-                         "sha256:" + "0" * 64, url, out / "d", code=3)
-        assert right[7:] in said and not os.listdir(out)
-
-
 def test_a_list_of_digests_on_a_server(web, nginx, out):
     files = nginx.folder / "files"
     right = hashlib.sha256((files / "disk.img").read_bytes()).hexdigest()

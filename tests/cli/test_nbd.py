@@ -1,45 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Exports of NBD servers, as source and as destination."""
-# The cases of the tests of libnbd's nbdcopy (the names in its folder copy/,
-# November 2026), and the tests here that have them, without "test_":
-#
-# copy-file-to-nbd              what_an_export_had_never_shows
-# copy-nbd-to-file              an_export_is_read
-# copy-nbd-to-sparse-file       an_export_is_read (the blocks of the file)
-# copy-nbd-to-nbd               between_exports_and_through_pipes
-# copy-nbd-to-nbd2              refused, where nbdcopy copies an export to
-#                               itself: an_export_is_not_copied_to_itself
-# copy-nbd-to-stdout, -hexdump  between_exports_and_through_pipes
-# copy-stdin-to-nbd             between_exports_and_through_pipes
-# copy-block-to-nbd             between_a_device_and_an_export
-# copy-nbd-to-block             between_a_device_and_an_export
-# copy-nbd-to-small-block-error between_a_device_and_an_export
-# copy-nbd-to-small-nbd-error   a_longer_image_is_refused
-# copy-zero-to-nbd              zeros_need_no_write; there is no source null:
-# copy-file-to-qcow2            any_server_takes_an_image[qcow2]: hone writes
-#                               qcow2 itself, not the server
-# copy-file-to-qcow2-compressed any_server_takes_an_image[qcow2], with -c
-# copy-nbd-error                errors_of_the_server_are_reported,
-#                               zeros_need_no_write, any_server_takes_an_image
-#                               (nozero, errors of zeroing); a source of zeros
-#                               that cannot be read is an error here, because
-#                               the first bytes say whether it is a disk
-# copy-sparse                   holes_are_those_that_the_server_reports,
-#                               the_largest_export_is_a_destination
-# copy-sparse-to-stream         an_export_is_read (qcow2), only_zeros_are_holes
-# copy-sparse-allocated         no --allocated
-# copy-sparse-no-extents        errors_of_the_server_are_reported (a source
-#                               without block status): no --no-extents
-# copy-sparse-request-size      requests_are_many_and_large and
-#                               writes_are_many_and_large: no --request-size
-# copy-tls                      tls_with_a_key_of_both, tls_with_certificates
-# copy-file-to-file, copy-file-to-sparse-file: test_convert.py
-# copy-progress-bar             test_progress.py: the same for
-#                               each store
-# copy-file-to-null, copy-nbd-to-null, copy-stdin-to-null, copy-zero-to-null:
-#                               no destination null:; digest reads as much
-# test-short-options, test-long-options, test-version: test_usage.py
-# test-verbose                  no --verbose
+# The cases of the tests of libnbd's nbdcopy (its folder copy/, November 2026) are here,
+# those of files in test_convert.py, that of its bar in test_progress.py, but for what
+# hone does not have: the target null:, --allocated, --no-extents, --request-size and
+# --verbose. Two differ: an export is not copied to itself, and a source of zeros that
+# cannot be read is an error, since the first bytes say whether it is a disk.
 import contextlib
 import mmap
 import os

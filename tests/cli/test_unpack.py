@@ -336,17 +336,6 @@ def test_blocks_of_xz_are_unpacked_one_by_one(hone, image, work, out, has_xz, th
     packed.write_bytes(packed.read_bytes() + bytes(8) + xz(b"more" * 256, "-0"))
     plain.write_bytes(plain.read_bytes() + b"more" * 256)
     hone.ok("compare", "-q", "--strict", plain, packed)
-    data = packed.read_bytes()
-    rand = random.Random(2)
-    for _ in range(8):
-        changed = bytearray(data)
-        changed[rand.randrange(12, len(data))] ^= 1 << rand.randrange(8)
-        packed.write_bytes(changed)
-        done = hone.run("convert", "-q", packed, out / "x")
-        if done.returncode == 0:
-            hone.ok("compare", "-q", plain, out / "x")
-            os.unlink(out / "x")
-        assert not os.listdir(out)
 
 
 def test_parts_that_nobody_reads_are_verified(hone, small, work, out, has_xz):

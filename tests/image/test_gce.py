@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Google's archives: GNU tar, gunzip and Python read what is written."""
 import gzip
-import hashlib
-import json
 import os
-import pathlib
 import shutil
 import struct
 import subprocess
-import sys
 import tarfile
 import zlib
 
@@ -137,19 +133,6 @@ def test_blocks_of_deflate_of_every_kind(work, hone, kind):
             assert data in unpacked(archive)
 
 
-@pytest.mark.all
-def test_levels(work, hone):
-    """A higher one makes a smaller archive; 6 is that without the option."""
-    disk = work / "source.raw"
-    disk.write_bytes(pathlib.Path(sys.executable).read_bytes()[:3 * MI])
-    low, middle, high = (pack(hone, disk, "--level", level).read_bytes()
-                         for level in ("1", "6", "12"))
-    assert len(high) < len(middle) < len(low)
-    assert pack(hone, disk).read_bytes() == middle
-    assert pack(hone, disk, "--level", "12", "--memory", "8M", "-m",
-                "8").read_bytes() == high
-
-
 # The header has 4 entries, and each block after it 21. The end is one, too.
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 23, 24, 25, 45, 46, 45000])
 def test_lists_of_every_length(work, hone, count):
@@ -234,47 +217,6 @@ def test_a_qcow2_source(work, hone, options):
             "write -z 6M 64k", "write -P 7 9437184 512")
     qemu.io(image, "write -c -P 9 4M 2M")
     assert_holds(hone, pack(hone, image), image)
-
-
-@pytest.mark.parametrize("threads", ["1", "8"])
-@pytest.mark.parametrize("size", [0, 700, MI + 300, 10 * MI])
-def test_digests_of_the_disk(work, hone, size, threads):
-    """Those of the source, in the pass that packs it, with gaps and holes."""
-    disk, archive = work / "source.raw", work / "disk.tar.gz"
-    if size < 10 * MI:
-        qemu.pattern_file(disk, size, size)
-    else:
-        uneven(disk, size)
-    with open(disk, "r+b") as file:
-        for n in range(min(size, 2 * MI) // (8 * KI)):
-            os.pwrite(file.fileno(), b"%4d" % n, n * 8 * KI)
-        os.truncate(file.fileno(), size + (3 * MI if size > MI else 0))
-    algorithms = ("sha256", "md5")
-    wanted = {name: hashlib.new(name, disk.read_bytes()).hexdigest()
-              for name in algorithms}
-    plain = pack(hone, disk).read_bytes()
-    words = ["convert", "-O", "gce", "-m", threads, "--digest", ",".join(algorithms)]
-    found = json.loads(hone.ok(*words, "--json", "--force", disk, archive).stdout)
-    assert found["digests"] == wanted
-    assert archive.read_bytes() == plain
-    # Several threads may write to such a file.
-    found = json.loads(hone.ok(*words, "--json", "--force", "--direct", disk,
-                               archive).stdout)
-    assert found["digests"] == wanted
-    assert archive.read_bytes() == plain
-    done = hone.run(*words, disk, "-")
-    assert (done.returncode, done.stdout) == (0, plain)
-    for digest in wanted.values():
-        assert digest.encode() in done.stderr
-    right = "sha256:" + wanted["sha256"]
-    hone.ok("convert", "-q", "-O", "gce", "--force", "--expect-content",
-            right, disk, archive)
-    archive.unlink()
-    wrong = right[:-1] + ("0" if right[-1] != "0" else "1")
-    for target in (archive, "-"):
-        done = hone.run("convert", "-O", "gce", "--expect-content", wrong, disk, target)
-        assert done.returncode == 3, done
-    assert not archive.exists()
 
 
 @pytest.mark.all
