@@ -76,6 +76,9 @@ hone_copy_short_avx512(void *dst, const void *src, size_t n)
 	uint64_t aside, word8;
 	uint32_t word4;
 
+	/* At NULL, a masked load takes 100 ns, even with an empty mask. */
+	if (__builtin_expect(n == 0, 0))
+		return;
 	__asm__("" : "=m"(aside)); /* any value */
 	unless_shorter(n, sizeof(word8), &from8, &to8, &aside);
 	unless_shorter(n, sizeof(word4), &from4, &to4, &aside);
