@@ -278,34 +278,3 @@ FENCE_FN(void)
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif
-#undef KEEP_FN
-#undef STREAM_FN
-#undef PROTECT_FN
-#undef CLEAR_FN
-#undef CLEAR_STREAM_FN
-#undef FENCE_FN
-#undef VARIANT
-#undef TARGET
-#undef VEC
-#undef VEC_BYTES
-#undef LOAD
-#undef LIKELY
-#undef STORE
-#undef ZERO
-#undef STREAM_LINE
-#undef ZERO_LINE
-#undef PREFETCH
-#undef FENCE
-#undef SHORT
-#undef SHORT_MAX
-#undef SHORT_CLEAR
-#undef stream_line
-#undef zero_line
-#undef copy_group
-#undef copy_ends
-#undef copy_two_groups
-#undef copy_line
-#undef copy_long
-#undef keep_long
-#undef stream
-#undef clear_group

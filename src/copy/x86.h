@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Shared by the x86-64 variants of every width; vector.h undefines what is
- * defined here.
- */
+/* Shared by the x86-64 variants of every width. */
 #include <emmintrin.h>
 
 /* Not by ?:, at which clang 14 crashes without an optimizer. */

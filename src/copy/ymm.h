@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Shared by avx2 and avx512: 32-byte vectors. The including file defines
- * TARGET and VARIANT; vector.h undefines what is defined here.
+ * TARGET and VARIANT.
  *
  * A store that crosses a cache line costs more with a wider vector. On Zen 4,
  * with 64-byte and 32-byte vectors: 100 misaligned bytes 3.0 and 2.5 ns; 4 KiB

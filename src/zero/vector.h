@@ -253,30 +253,3 @@ RFIND_FN(const void *buf, size_t len)
 			return at + LAST(v);
 	}
 }
-
-#undef IS_FN
-#undef FIND_FN
-#undef RFIND_FN
-#undef VARIANT
-#undef TARGET
-#undef VEC
-#undef VEC_BYTES
-#undef LOAD
-#undef OR
-#undef OR3
-#undef IS_ZERO
-#undef FIRST
-#undef LAST
-#undef SHORT
-#undef SHORT_MAX
-#undef ENDS_MAX
-#undef least
-#undef or4
-#undef or_group
-#undef or_turn
-#undef or_clamped
-#undef or_ends
-#undef or_upto_ends_max
-#undef inside
-#undef scan
-#undef rscan
