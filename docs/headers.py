@@ -4,7 +4,8 @@
 A comment that begins with two stars describes the next declaration: a
 function, a struct or enum, a typedef, or a #define and those on the lines
 right below it. The first one of a file describes the file. In it, `:param
-NAME:` and `:return:` are fields, and everything else is reStructuredText.
+NAME:` and `:return:` are fields, and everything else is reStructuredText. A
+function whose comment names no release is since 0.1.
 
 A HeaderError reports a gap: a function without a comment, a parameter without
 a field, a field without a parameter, a comment that describes nothing.
@@ -282,6 +283,8 @@ class Parser:
         params = [argument_name(a) for a in split_arguments(match["args"])]
         item = Item("function", name, match[0], self.take_pending(), params)
         self.check_fields(item, match["type"].strip() == "void")
+        if "Since " not in item.comment.text:
+            item.comment.after = f"{item.comment.after}\n\nSince 0.1.".strip()
         self.header.items.append(item)
 
     def check_fields(self, item, is_void):

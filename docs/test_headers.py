@@ -33,8 +33,6 @@ FIND = """
  *             hone_other().
  * :param n:   how many.
  * :return: its place.
- *
- * Since 0.1.
  */
 HONE_API size_t hone_find(
 \tconst void *buf, size_t n);

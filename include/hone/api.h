@@ -110,7 +110,7 @@ HONE_BEGIN_DECLS
  *
  * :return: a string such as "0.1.0"; constant, never freed.
  *
- * Any thread may call it. Since 0.1.
+ * Any thread may call it.
  */
 HONE_API const char *hone_version(void);
 

@@ -71,7 +71,7 @@ HONE_INLINE void hone_memcpy(void *dst, const void *src, size_t n, int policy);
  * :param policy: as for hone_memcpy(); KEEP is a loop of libhone for each size,
  *                STREAM_PROTECT does what STREAM does.
  *
- * Ordered as hone_memcpy() is. Since 0.1.
+ * Ordered as hone_memcpy() is.
  */
 HONE_API void hone_memset_zero(void *dst, size_t n, int policy);
 
@@ -81,7 +81,7 @@ HONE_API void hone_memset_zero(void *dst, size_t n, int policy);
  *
  * The fence also orders earlier stores before later streamed bytes. It does not
  * replace any other fence: on a CPU that does not reorder streamed stores, it
- * is only a barrier of the compiler. Since 0.1.
+ * is only a barrier of the compiler.
  */
 HONE_API void hone_copy_fence(void);
 
@@ -90,8 +90,6 @@ HONE_API void hone_copy_fence(void);
  *
  * :return: bytes. Default: the trait HONE_CPU_TRAIT_STREAM_MIN; if it is
  *          unknown, twice the level 2 cache, at least 16 MiB.
- *
- * Since 0.1.
  */
 HONE_API size_t hone_copy_threshold(void);
 
@@ -101,7 +99,7 @@ HONE_API size_t hone_copy_threshold(void);
  * :param bytes: the size. 0: the default; SIZE_MAX: never stream. Copies below
  *               4 KiB are never streamed.
  *
- * Calls that are running in other threads finish with the old size. Since 0.1.
+ * Calls that are running in other threads finish with the old size.
  */
 HONE_API void hone_copy_set_threshold(size_t bytes);
 
@@ -113,7 +111,7 @@ HONE_API void hone_copy_set_threshold(size_t bytes);
  * :param blocks: number of blocks of 64 bytes, 0 to SIZE_MAX / 128.
  *
  * Use it for tables that consist of cache lines, such as scripts in shared
- * memory. Otherwise as hone_memcpy(). Since 0.1.
+ * memory. Otherwise as hone_memcpy().
  */
 HONE_INLINE void hone_copy_blocks(void *dst, const void *src, size_t blocks);
 
@@ -125,7 +123,7 @@ HONE_INLINE void hone_copy_blocks(void *dst, const void *src, size_t blocks);
  * :param n:   number of pointers, at most SIZE_MAX / 2 bytes of them.
  *
  * Use it for short groups, such as those that pools and rings move. Otherwise
- * as hone_memcpy(). Since 0.1.
+ * as hone_memcpy().
  */
 HONE_INLINE void hone_copy_pointers(void **dst, void *const *src, size_t n);
 

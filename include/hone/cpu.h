@@ -34,8 +34,6 @@ HONE_BEGIN_DECLS
  *
  * :return: HONE_CPU_* bits: the detected features that hone_cpu_limit() allows;
  *          0 on an unknown CPU.
- *
- * Since 0.1.
  */
 HONE_API uint64_t hone_cpu_features(void);
 
@@ -50,7 +48,6 @@ HONE_API uint64_t hone_cpu_features(void);
  * that are running in other threads finish with their variant. While another
  * thread selects a variant, in its first call of a part, any call of that part
  * may still use the previous variant. All variants return the same results.
- * Since 0.1.
  */
 HONE_API void hone_cpu_limit(uint64_t allowed);
 
@@ -61,7 +58,7 @@ HONE_API void hone_cpu_limit(uint64_t allowed);
  * :return: a lower-case name such as "avx512bw";
  *          NULL for an unknown bit, for no bit and for several bits.
  *
- * The string is constant and never freed. Since 0.1.
+ * The string is constant and never freed.
  */
 HONE_API const char *hone_cpu_feature_name(uint64_t feature);
 
@@ -73,8 +70,6 @@ HONE_API const char *hone_cpu_feature_name(uint64_t feature);
  * :param length: bytes of the name.
  * :return: the HONE_CPU_* bit, also of a feature that this CPU lacks;
  *          0 if no feature has this name.
- *
- * Since 0.1.
  */
 HONE_API uint64_t hone_cpu_feature_by_name(const char *name, size_t length);
 
@@ -86,7 +81,7 @@ HONE_API uint64_t hone_cpu_feature_by_name(const char *name, size_t length);
  *          0 if the level does not exist or is unknown.
  *
  * The first call gets the size from CPUID on x86-64, elsewhere from Linux's
- * sysfs. In a virtual machine the host decides what these report. Since 0.1.
+ * sysfs. In a virtual machine the host decides what these report.
  */
 HONE_API size_t hone_cpu_cache_size(unsigned level);
 
@@ -121,7 +116,7 @@ enum hone_cpu_traits {
  * :return: the value for this CPU, or the one that hone_cpu_set_trait() set;
  *          0 if the trait or this CPU is unknown.
  *
- * hone_cpu_limit() does not change traits. Since 0.1.
+ * hone_cpu_limit() does not change traits.
  */
 HONE_API size_t hone_cpu_trait(unsigned trait);
 
@@ -137,7 +132,7 @@ HONE_API size_t hone_cpu_trait(unsigned trait);
  * stay in use while another thread makes its first call of a part, or its first
  * call after this function or hone_cpu_limit(). All
  * values give the same results. To undo a call, set the value that
- * hone_cpu_trait() returned before it. Since 0.1.
+ * hone_cpu_trait() returned before it.
  */
 HONE_API void hone_cpu_set_trait(unsigned trait, size_t value);
 
@@ -148,7 +143,7 @@ HONE_API void hone_cpu_set_trait(unsigned trait, size_t value);
  * :return: a name such as "copy_min";
  *          NULL if trait is too large.
  *
- * The string is constant and never freed. Since 0.1.
+ * The string is constant and never freed.
  */
 HONE_API const char *hone_cpu_trait_name(unsigned trait);
 
@@ -158,8 +153,6 @@ HONE_API const char *hone_cpu_trait_name(unsigned trait);
  * :param index: 0, 1, 2 and so on.
  * :return: a name such as "zero";
  *          NULL if index is too large.
- *
- * Since 0.1.
  */
 HONE_API const char *hone_cpu_part(size_t index);
 
@@ -170,7 +163,7 @@ HONE_API const char *hone_cpu_part(size_t index);
  * :return: a name such as "avx512";
  *          NULL for an unknown part, and for NULL.
  *
- * The string is constant and never freed. Since 0.1.
+ * The string is constant and never freed.
  */
 HONE_API const char *hone_cpu_variant(const char *part);
 

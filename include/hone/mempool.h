@@ -150,7 +150,7 @@ struct hone_mempool_attr {
  *
  * :param attr: set by this call.
  *
- * The caller then sets at least object_size and capacity. Since 0.1.
+ * The caller then sets at least object_size and capacity.
  */
 HONE_API void hone_mempool_attr_init(struct hone_mempool_attr *attr);
 
@@ -174,8 +174,6 @@ HONE_API void hone_mempool_attr_init(struct hone_mempool_attr *attr);
  * - for each cache four magazines, 4 KiB, and 16 to 32 bytes for each magazine
  *   of the pool. With more than 64 caches, at most 1,024 magazines count for
  *   each cache, or 64 times its equal share if that is more.
- *
- * Since 0.1.
  */
 HONE_API size_t hone_mempool_memory_size(const struct hone_mempool_attr *attr);
 
@@ -206,8 +204,6 @@ HONE_API const char *hone_mempool_check_attr(
  *          -ENOTSUP with HONE_MEMPOOL_SHARED if the kernel, or an emulator of
  *          it, has no robust mutexes;
  *          -ENOMEM, or the error of mbind for the NUMA node.
- *
- * Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT int hone_mempool_create(
 	struct hone_mempool **pool, const struct hone_mempool_attr *attr);
@@ -222,7 +218,7 @@ HONE_API HONE_DETAIL_RESULT int hone_mempool_create(
  *          empty one, is out. The pool remains usable.
  *
  * Foreign objects may be in the pool or out; their memory is the caller's.
- * Memory of the caller can be used for something else afterwards. Since 0.1.
+ * Memory of the caller can be used for something else afterwards.
  */
 HONE_API int hone_mempool_destroy(struct hone_mempool *pool);
 
@@ -233,7 +229,7 @@ HONE_API int hone_mempool_destroy(struct hone_mempool *pool);
  * :param cache: set to the cache, which the pool owns; unchanged on failure.
  * :return: 0; -EAGAIN if max_caches caches are open.
  *
- * Takes a mutex, as hone_mempool_cache_close() does. Since 0.1.
+ * Takes a mutex, as hone_mempool_cache_close() does.
  */
 HONE_API HONE_DETAIL_RESULT int hone_mempool_cache_open(
 	struct hone_mempool *pool, struct hone_mempool_cache **cache);
@@ -243,7 +239,7 @@ HONE_API HONE_DETAIL_RESULT int hone_mempool_cache_open(
  *
  * :param cache: without a cursor; invalid after this call. NULL: no effect.
  *
- * Any thread may call it while the owner does not use the cache. Since 0.1.
+ * Any thread may call it while the owner does not use the cache.
  */
 HONE_API void hone_mempool_cache_close(struct hone_mempool_cache *cache);
 
@@ -260,7 +256,7 @@ HONE_API void hone_mempool_cache_close(struct hone_mempool_cache *cache);
  * Each call costs a look-up: keep the pointer during a loop. Code of the
  * library closes the cache, so the shared library stays in memory after
  * dlclose(). Link a plugin that contains the static library or hone.c with -z
- * nodelete, or destroy the pools before it is unloaded. Since 0.1.
+ * nodelete, or destroy the pools before it is unloaded.
  */
 HONE_API HONE_DETAIL_RESULT struct hone_mempool_cache *
 hone_mempool_thread_cache(struct hone_mempool *pool);
@@ -271,8 +267,6 @@ hone_mempool_thread_cache(struct hone_mempool *pool);
  * :param cache: of this thread.
  * :return: the object that was put last, with the content it had then;
  *          NULL if there is none.
- *
- * Since 0.1.
  */
 HONE_INLINE HONE_DETAIL_RESULT void *hone_mempool_get(
 	struct hone_mempool_cache *cache);
@@ -286,7 +280,7 @@ HONE_INLINE HONE_DETAIL_RESULT void *hone_mempool_get(
  *               foreign: any pointer but NULL that is not in the pool, while
  *               the pool has fewer than its capacity.
  *
- * Cannot fail: a pool has room for all its objects. Since 0.1.
+ * Cannot fail: a pool has room for all its objects.
  */
 HONE_INLINE void hone_mempool_put(struct hone_mempool_cache *cache, void *obj);
 
@@ -298,7 +292,7 @@ HONE_INLINE void hone_mempool_put(struct hone_mempool_cache *cache, void *obj);
  * :param n:     any number, also above the cache size; 0 gets none.
  * :return: 0; -ENOBUFS if there are fewer than n objects.
  *
- * Short code if n is constant; fast if objs is aligned to 64 bytes. Since 0.1.
+ * Short code if n is constant; fast if objs is aligned to 64 bytes.
  */
 HONE_INLINE HONE_DETAIL_RESULT int hone_mempool_get_bulk(
 	struct hone_mempool_cache *cache, void **objs, size_t n);
@@ -310,8 +304,6 @@ HONE_INLINE HONE_DETAIL_RESULT int hone_mempool_get_bulk(
  * :param objs:  set to the objects.
  * :param n:     any number, also above the cache size.
  * :return: the number of objects, 0 to n.
- *
- * Since 0.1.
  */
 HONE_INLINE HONE_DETAIL_RESULT size_t hone_mempool_get_burst(
 	struct hone_mempool_cache *cache, void **objs, size_t n);
@@ -323,7 +315,7 @@ HONE_INLINE HONE_DETAIL_RESULT size_t hone_mempool_get_burst(
  * :param objs:  each as for hone_mempool_put().
  * :param n:     any number, also above the cache size; 0 puts none.
  *
- * Cannot fail. Since 0.1.
+ * Cannot fail.
  */
 HONE_INLINE void hone_mempool_put_bulk(
 	struct hone_mempool_cache *cache, void *const *objs, size_t n);
@@ -346,8 +338,6 @@ struct hone_mempool_cursor {
  * :param cursor: set by this call.
  * :param cache:  of this thread; used only through the cursor until
  *                hone_mempool_cursor_end().
- *
- * Since 0.1.
  */
 HONE_INLINE void hone_mempool_cursor_begin(
 	struct hone_mempool_cursor *cursor, struct hone_mempool_cache *cache);
@@ -357,8 +347,6 @@ HONE_INLINE void hone_mempool_cursor_begin(
  *
  * :param cursor: between begin and end.
  * :return: the object; NULL if there is none.
- *
- * Since 0.1.
  */
 HONE_INLINE HONE_DETAIL_RESULT void *hone_mempool_cursor_get(
 	struct hone_mempool_cursor *cursor);
@@ -368,8 +356,6 @@ HONE_INLINE HONE_DETAIL_RESULT void *hone_mempool_cursor_get(
  *
  * :param cursor: between begin and end.
  * :param obj:    as for hone_mempool_put().
- *
- * Since 0.1.
  */
 HONE_INLINE void hone_mempool_cursor_put(
 	struct hone_mempool_cursor *cursor, void *obj);
@@ -381,8 +367,6 @@ HONE_INLINE void hone_mempool_cursor_put(
  * :param objs:   set to the n objects; on failure the content is unspecified.
  * :param n:      any number, also above the cache size; 0 gets none.
  * :return: 0; -ENOBUFS if there are fewer than n objects.
- *
- * Since 0.1.
  */
 HONE_INLINE HONE_DETAIL_RESULT int hone_mempool_cursor_get_bulk(
 	struct hone_mempool_cursor *cursor, void **objs, size_t n);
@@ -394,7 +378,7 @@ HONE_INLINE HONE_DETAIL_RESULT int hone_mempool_cursor_get_bulk(
  * :param objs:   each as for hone_mempool_put().
  * :param n:      any number, also above the cache size; 0 puts none.
  *
- * Cannot fail. Since 0.1.
+ * Cannot fail.
  */
 HONE_INLINE void hone_mempool_cursor_put_bulk(
 	struct hone_mempool_cursor *cursor, void *const *objs, size_t n);
@@ -403,8 +387,6 @@ HONE_INLINE void hone_mempool_cursor_put_bulk(
  * End the work through a cursor. The cache may be used directly again.
  *
  * :param cursor: invalid after this call.
- *
- * Since 0.1.
  */
 HONE_INLINE void hone_mempool_cursor_end(struct hone_mempool_cursor *cursor);
 
@@ -437,7 +419,7 @@ struct hone_mempool_magazine {
  * whose objects are all still out. Of other magazines, the whole pool may have
  * one out for each open cache: with more, a put may find no magazine and fault.
  * With HONE_MEMPOOL_EXACT, a magazine counts as full from three quarters of the
- * cache size on, or from the cache size less 64 if that is more. Since 0.1.
+ * cache size on, or from the cache size less 64 if that is more.
  */
 HONE_API HONE_DETAIL_RESULT struct hone_mempool_magazine *
 hone_mempool_get_magazine(struct hone_mempool_cache *cache);
@@ -451,7 +433,7 @@ hone_mempool_get_magazine(struct hone_mempool_cache *cache);
  *
  * A full or an empty magazine is passed on without a copy. The pointers of any
  * other magazine, and those that make it more than full, are copied together
- * with those of the cache. Since 0.1.
+ * with those of the cache.
  */
 HONE_API void hone_mempool_put_magazine(struct hone_mempool_cache *cache,
 	struct hone_mempool_magazine *magazine);
@@ -470,7 +452,7 @@ HONE_API void hone_mempool_put_magazine(struct hone_mempool_cache *cache,
  * and are not replaced: call this function again to fill the reserve. The
  * reserve does not count for the cache size, and no other cache can get it.
  * Closing the cache gives the reserve back. hone_mempool_get_magazine() does
- * not use it. Since 0.1.
+ * not use it.
  */
 HONE_API HONE_DETAIL_RESULT int hone_mempool_reserve(
 	struct hone_mempool_cache *cache, size_t n);
@@ -487,7 +469,7 @@ HONE_API HONE_DETAIL_RESULT int hone_mempool_reserve(
  * back in the pool. If another thread was in the middle of a call, each object
  * of that call is in the pool once, or out. End cursors before fork(): the
  * child does not know what moved through a cursor since it began. Only one of
- * parent and child can use shared memory of the caller. Since 0.1.
+ * parent and child can use shared memory of the caller.
  */
 HONE_API size_t hone_mempool_after_fork(struct hone_mempool *pool);
 

@@ -62,7 +62,6 @@ enum hone_mempool_fault {
  *          pool.
  *
  * Objects that moved through a cursor since it began are counted as before.
- * Since 0.1.
  */
 HONE_API size_t hone_mempool_available(struct hone_mempool *pool);
 
@@ -106,8 +105,6 @@ struct hone_mempool_stats {
  * :param stats: set by this call. The members from refills to failures count
  *               from the creation of the pool, closed caches included. They
  *               wrap.
- *
- * Since 0.1.
  */
 HONE_API void hone_mempool_get_stats(
 	struct hone_mempool *pool, struct hone_mempool_stats *stats);
@@ -121,8 +118,6 @@ HONE_API void hone_mempool_get_stats(
  *              addresses, and arg. The owner of the object at that moment
  *              decides what fn may do with the content. May leave in any way.
  * :param arg:  passed to fn.
- *
- * Since 0.1.
  */
 HONE_API void hone_mempool_iterate(struct hone_mempool *pool,
 	void (*fn)(void *object, size_t index, void *arg), void *arg);
@@ -157,7 +152,7 @@ struct hone_mempool_findings {
  *
  * If all users have put their objects back, the objects that are out are lost.
  * For foreign objects, out is the room that is left in the pool, and fn is not
- * called for objects that are out. Since 0.1.
+ * called for objects that are out.
  */
 HONE_API void hone_mempool_audit(struct hone_mempool *pool,
 	struct hone_mempool_findings *findings,

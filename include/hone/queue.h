@@ -60,8 +60,6 @@ struct hone_queue;
  * :return: 0 on success;
  *          -EINVAL if capacity or flags are invalid;
  *          -ENOMEM if there is no memory.
- *
- * Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT int hone_queue_create(
 	struct hone_queue **queue, size_t capacity, unsigned flags);
@@ -71,8 +69,6 @@ HONE_API HONE_DETAIL_RESULT int hone_queue_create(
  *
  * :param queue: not in use: no call on it runs. May contain elements, which the
  *               caller owns. NULL: no effect.
- *
- * Since 0.1.
  */
 HONE_API void hone_queue_destroy(struct hone_queue *queue);
 
@@ -83,7 +79,7 @@ HONE_API void hone_queue_destroy(struct hone_queue *queue);
  * :return: the time of CLOCK_MONOTONIC plus ns; HONE_QUEUE_FOREVER if the sum
  *          is too large; HONE_QUEUE_NOW if ns is not positive.
  *
- * Any thread may call it. Since 0.1.
+ * Any thread may call it.
  */
 HONE_API int64_t hone_queue_deadline(int64_t ns);
 
@@ -98,7 +94,7 @@ HONE_API int64_t hone_queue_deadline(int64_t ns);
  *          -ETIMEDOUT if the queue was full until the deadline;
  *          -ESHUTDOWN if the queue is closed.
  *
- * After an error, the element is not in the queue. Since 0.1.
+ * After an error, the element is not in the queue.
  */
 HONE_API HONE_DETAIL_RESULT int hone_queue_put(
 	struct hone_queue *queue, void *element, int64_t deadline);
@@ -116,7 +112,7 @@ HONE_API HONE_DETAIL_RESULT int hone_queue_put(
  *          or the queue was closed meanwhile; if none was put, -ETIMEDOUT or
  *          -ESHUTDOWN.
  *
- * Elements of other threads may come between those of one call. Since 0.1.
+ * Elements of other threads may come between those of one call.
  */
 HONE_API HONE_DETAIL_RESULT ssize_t hone_queue_put_burst(
 	struct hone_queue *queue, void *const *elements, size_t n,
@@ -132,8 +128,6 @@ HONE_API HONE_DETAIL_RESULT ssize_t hone_queue_put_burst(
  * :return: 0 on success;
  *          -ETIMEDOUT if there was no element until the deadline;
  *          -ESHUTDOWN if the queue is closed, and each element of it was got.
- *
- * Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT int hone_queue_get(
 	struct hone_queue *queue, void **element, int64_t deadline);
@@ -150,8 +144,6 @@ HONE_API HONE_DETAIL_RESULT int hone_queue_get(
  *                  HONE_QUEUE_FOREVER.
  * :return: the number of elements, 1 to n; 0 if n is 0;
  *          -ETIMEDOUT and -ESHUTDOWN as hone_queue_get().
- *
- * Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT ssize_t hone_queue_get_burst(
 	struct hone_queue *queue, void **elements, size_t n, int64_t deadline);
@@ -163,7 +155,7 @@ HONE_API HONE_DETAIL_RESULT ssize_t hone_queue_get_burst(
  *
  * A put that runs at the same time either succeeds, and its element is got, or
  * is refused. Any thread may call it, whatever the flags. A closed queue stays
- * closed. Since 0.1.
+ * closed.
  */
 HONE_API void hone_queue_close(struct hone_queue *queue);
 
@@ -173,7 +165,7 @@ HONE_API void hone_queue_close(struct hone_queue *queue);
  * :param queue: the queue.
  * :return: 0 to the capacity; exact at one instant during the call.
  *
- * Any thread may call it, whatever the flags. Since 0.1.
+ * Any thread may call it, whatever the flags.
  */
 HONE_API size_t hone_queue_count(const struct hone_queue *queue);
 

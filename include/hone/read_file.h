@@ -102,8 +102,6 @@ struct hone_file_data {
  * memory from malloc(), to be freed by free().
  *
  * :param attr: set by this call.
- *
- * Since 0.1.
  */
 HONE_API void hone_read_attr_init(struct hone_read_attr *attr);
 
@@ -132,7 +130,7 @@ HONE_API void hone_read_attr_init(struct hone_read_attr *attr);
  *
  * For paths that others choose, set a limit, or HONE_READ_NONBLOCK: opening a
  * FIFO waits for its writer, and a file that never ends, such as /dev/zero, is
- * read up to the limit. Since 0.1.
+ * read up to the limit.
  */
 HONE_API HONE_DETAIL_RESULT int hone_read_file(struct hone_file_data *out,
 	const char *path, const struct hone_read_attr *attr);
@@ -154,7 +152,7 @@ HONE_API HONE_DETAIL_RESULT int hone_read_file(struct hone_file_data *out,
  * fd is non-blocking (O_NONBLOCK) and has no data at the moment, the call
  * returns -EAGAIN, and bytes that it has read from a pipe or socket are lost.
  * For a regular file the call makes fcntl and lseek in addition to fstat and
- * read. Since 0.1.
+ * read.
  */
 HONE_API HONE_DETAIL_RESULT int hone_read_fd(
 	struct hone_file_data *out, int fd, const struct hone_read_attr *attr);
@@ -208,7 +206,7 @@ struct hone_read_result {
  * interrupted read() is not repeated: the result is -EINTR, so that a runtime
  * can run its signal handlers. If an error follows the first bytes, the result
  * is HONE_READ_PART, and the next read() returns the error again. The position
- * of fd moves by the bytes that were read. Since 0.1.
+ * of fd moves by the bytes that were read.
  */
 HONE_API HONE_DETAIL_RESULT struct hone_read_result hone_read_into(
 	int fd, void *data, size_t capacity);
@@ -225,7 +223,7 @@ HONE_API HONE_DETAIL_RESULT struct hone_read_result hone_read_into(
  *          HONE_READ_PART if it has another size;
  *          the error of read() if it fails.
  *
- * Does not call fstat(). Since 0.1.
+ * Does not call fstat().
  */
 HONE_API HONE_DETAIL_RESULT struct hone_read_result hone_read_sized(
 	int fd, void *data, size_t size);
@@ -243,7 +241,7 @@ HONE_API HONE_DETAIL_RESULT struct hone_read_result hone_read_sized(
  * Does not call fstat(): a second read() that returns 0 proves the end, and
  * costs less. There is no third read(), so the file may be of any type now: the
  * result for a pipe or terminal that is still open at its other end is
- * HONE_READ_PART. Since 0.1.
+ * HONE_READ_PART.
  */
 HONE_API HONE_DETAIL_RESULT struct hone_read_result hone_read_small(
 	int fd, void *data, size_t capacity);
@@ -315,8 +313,6 @@ typedef int (*hone_read_done_fn)(
  * unfinished results, and the faster one of io_uring and plain calls.
  *
  * :param attr: set by this call.
- *
- * Since 0.1.
  */
 HONE_API void hone_batch_attr_init(struct hone_batch_attr *attr);
 

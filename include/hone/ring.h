@@ -91,8 +91,6 @@ struct hone_ring {
  * :return: 0 on success;
  *          -EINVAL if capacity or flags are invalid;
  *          -ENOMEM if there is no memory.
- *
- * Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT int hone_ring_create(
 	struct hone_ring **ring, size_t capacity, unsigned flags);
@@ -102,8 +100,6 @@ HONE_API HONE_DETAIL_RESULT int hone_ring_create(
  *
  * :param ring: not in use; may contain elements, which the caller owns. NULL:
  *              no effect.
- *
- * Since 0.1.
  */
 HONE_API void hone_ring_destroy(struct hone_ring *ring);
 
@@ -118,7 +114,6 @@ HONE_API void hone_ring_destroy(struct hone_ring *ring);
  *
  * The number of slots is the capacity rounded up to a power of two, so the
  * memory may be twice what the elements need. The capacity is not rounded.
- * Since 0.1.
  */
 HONE_API size_t hone_ring_size(size_t capacity, unsigned flags);
 
@@ -133,7 +128,7 @@ HONE_API size_t hone_ring_size(size_t capacity, unsigned flags);
  *          -EINVAL if capacity or flags are invalid; the memory is unchanged.
  *
  * The caller ensures that other threads and processes use the ring only after
- * this call. Since 0.1.
+ * this call.
  */
 HONE_API HONE_DETAIL_RESULT int hone_ring_init(
 	struct hone_ring *ring, size_t capacity, unsigned flags);
@@ -145,8 +140,6 @@ HONE_API HONE_DETAIL_RESULT int hone_ring_init(
  * :param element: any pointer.
  * :return: 0 on success;
  *          -ENOBUFS if the ring is full; the ring is unchanged.
- *
- * Since 0.1.
  */
 HONE_INLINE HONE_DETAIL_RESULT int hone_ring_enqueue(
 	struct hone_ring *ring, void *element);
@@ -159,8 +152,6 @@ HONE_INLINE HONE_DETAIL_RESULT int hone_ring_enqueue(
  * :param n:        number of elements; with 0, elements may be NULL.
  * :return: 0 on success;
  *          -ENOBUFS if there is no room for all; the ring is unchanged.
- *
- * Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT int hone_ring_enqueue_bulk(
 	struct hone_ring *ring, void *const *elements, size_t n);
@@ -173,8 +164,6 @@ HONE_API HONE_DETAIL_RESULT int hone_ring_enqueue_bulk(
  * :param n:        most elements; with 0, elements may be NULL.
  * :return: the number of elements enqueued: fewer than n only if there was no
  *          more room at one instant during the call.
- *
- * Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT size_t hone_ring_enqueue_burst(
 	struct hone_ring *ring, void *const *elements, size_t n);
@@ -188,8 +177,6 @@ HONE_API HONE_DETAIL_RESULT size_t hone_ring_enqueue_burst(
  *          -ENOENT if the ring is empty;
  *          -EAGAIN if the oldest element is not yet filled by its producer
  *          (never with HONE_RING_SINGLE_PRODUCER).
- *
- * Since 0.1.
  */
 HONE_INLINE HONE_DETAIL_RESULT int hone_ring_dequeue(
 	struct hone_ring *ring, void **element);
@@ -204,8 +191,6 @@ HONE_INLINE HONE_DETAIL_RESULT int hone_ring_dequeue(
  *          -ENOENT if there are fewer than n;
  *          -EAGAIN if there are n, but one of them is not yet filled by its
  *          producer (never with HONE_RING_SINGLE_PRODUCER).
- *
- * Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT int hone_ring_dequeue_bulk(
 	struct hone_ring *ring, void **elements, size_t n);
@@ -220,8 +205,6 @@ HONE_API HONE_DETAIL_RESULT int hone_ring_dequeue_bulk(
  * :return: the number of elements dequeued: fewer than n only if at one instant
  *          during the call there were no more, or the next one was not yet
  *          filled by its producer.
- *
- * Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT size_t hone_ring_dequeue_burst(
 	struct hone_ring *ring, void **elements, size_t n);
@@ -241,7 +224,7 @@ HONE_API HONE_DETAIL_RESULT size_t hone_ring_dequeue_burst(
  * All published elements stay, in their order. A killed consumer leaves nothing
  * to recover; the elements of its last call may be lost with it. While other
  * threads use the ring, recovery is impossible: a place does not show whether
- * its producer was killed or is preempted. Since 0.1.
+ * its producer was killed or is preempted.
  */
 HONE_API size_t hone_ring_recover(struct hone_ring *ring, void *substitute);
 
@@ -251,7 +234,7 @@ HONE_API size_t hone_ring_recover(struct hone_ring *ring, void *substitute);
  * :param ring: the ring.
  * :return: 0 to the capacity; exact at one instant during the call.
  *
- * Any thread may call it, whatever the flags. Since 0.1.
+ * Any thread may call it, whatever the flags.
  */
 HONE_API size_t hone_ring_count(const struct hone_ring *ring);
 
@@ -261,7 +244,7 @@ HONE_API size_t hone_ring_count(const struct hone_ring *ring);
  * :param ring: the ring.
  * :return: the capacity less hone_ring_count().
  *
- * Any thread may call it, whatever the flags. Since 0.1.
+ * Any thread may call it, whatever the flags.
  */
 HONE_API size_t hone_ring_free_count(const struct hone_ring *ring);
 
@@ -270,8 +253,6 @@ HONE_API size_t hone_ring_free_count(const struct hone_ring *ring);
  *
  * :param ring: the ring.
  * :return: the capacity with which the ring was created.
- *
- * Since 0.1.
  */
 HONE_INLINE size_t hone_ring_capacity(const struct hone_ring *ring);
 

@@ -144,8 +144,6 @@ struct hone_stream_attr {
  * wait for data.
  *
  * :param attr: set by this call.
- *
- * Since 0.1.
  */
 HONE_API void hone_stream_attr_init(struct hone_stream_attr *attr);
 
@@ -173,7 +171,7 @@ HONE_API void hone_stream_attr_init(struct hone_stream_attr *attr);
  * default a call waits by poll even if O_NONBLOCK is set, unlike
  * hone_read_fd(). hone_stream_close() leaves the position of the descriptor
  * where the last read or seek of the stream put it: after the bytes in the
- * buffer. Since 0.1.
+ * buffer.
  */
 HONE_API HONE_DETAIL_RESULT int hone_stream_open_fd(struct hone_stream **stream,
 	int fd, const struct hone_stream_attr *attr);
@@ -189,8 +187,6 @@ HONE_API HONE_DETAIL_RESULT int hone_stream_open_fd(struct hone_stream **stream,
  * :return: 0 on success;
  *          -EINVAL if an attribute is out of range;
  *          -ENOMEM if there is no memory.
- *
- * Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT int hone_stream_open_memory(
 	struct hone_stream **stream, const void *data, size_t size,
@@ -207,7 +203,7 @@ HONE_API HONE_DETAIL_RESULT int hone_stream_open_memory(
  *          -EINVAL if an attribute is out of range, or a reserved member set;
  *          -ENOMEM if there is no memory.
  *
- * Calls no function of ops. Since 0.1.
+ * Calls no function of ops.
  */
 HONE_API HONE_DETAIL_RESULT int hone_stream_open_ops(
 	struct hone_stream **stream, const struct hone_stream_ops *ops,
@@ -219,8 +215,6 @@ HONE_API HONE_DETAIL_RESULT int hone_stream_open_ops(
  * :param stream: invalid after this call, whatever it returns. NULL: no effect.
  * :return: 0 on success;
  *          the error of closing the descriptor or the source.
- *
- * Since 0.1.
  */
 HONE_API int hone_stream_close(struct hone_stream *stream);
 
@@ -235,7 +229,7 @@ HONE_API int hone_stream_close(struct hone_stream *stream);
  *          0 at the end;
  *          a negative errno if an error comes before the first byte.
  *
- * Inline if the buffer has n bytes. Since 0.1.
+ * Inline if the buffer has n bytes.
  */
 HONE_INLINE HONE_DETAIL_RESULT ptrdiff_t hone_stream_read(
 	struct hone_stream *stream, void *buf, size_t n);
@@ -250,8 +244,6 @@ HONE_INLINE HONE_DETAIL_RESULT ptrdiff_t hone_stream_read(
  * :return: the number of bytes read, 1 to n;
  *          0 at the end, or if n is 0;
  *          a negative errno on error.
- *
- * Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT ptrdiff_t hone_stream_read_some(
 	struct hone_stream *stream, void *buf, size_t n);
@@ -271,7 +263,7 @@ HONE_API HONE_DETAIL_RESULT ptrdiff_t hone_stream_read_some(
  *
  * After an error, a peek at 0 bytes returns the bytes in the buffer. A buffer
  * that has grown has up to twice the size of its content at that time, the next
- * read included, until hone_stream_set_buffer() finds it empty. Since 0.1.
+ * read included, until hone_stream_set_buffer() finds it empty.
  */
 HONE_INLINE HONE_DETAIL_RESULT ptrdiff_t hone_stream_peek(
 	struct hone_stream *stream, const void **data, size_t n);
@@ -281,8 +273,6 @@ HONE_INLINE HONE_DETAIL_RESULT ptrdiff_t hone_stream_peek(
  *
  * :param stream: the stream.
  * :param n:      bytes, 0 to the number that the last peek returned.
- *
- * Since 0.1.
  */
 HONE_INLINE void hone_stream_take(struct hone_stream *stream, size_t n);
 
@@ -306,7 +296,7 @@ HONE_INLINE void hone_stream_take(struct hone_stream *stream, size_t n);
  * After an error, also -EMSGSIZE, nothing is taken: the bytes can be peeked at,
  * read and skipped. The buffer grows with the line, as for hone_stream_peek().
  * If the call is repeated, as after -EAGAIN, it does not search the same bytes
- * again. Since 0.1.
+ * again.
  */
 HONE_INLINE HONE_DETAIL_RESULT ptrdiff_t hone_stream_read_line(
 	struct hone_stream *stream, const char **line, int delimiter,
@@ -322,7 +312,7 @@ HONE_INLINE HONE_DETAIL_RESULT ptrdiff_t hone_stream_read_line(
  *          a negative errno if an error comes before the first byte.
  *
  * If the call seeks, the end is where the source reports it. If the source then
- * fails to seek back from there, the stream is at the end. Since 0.1.
+ * fails to seek back from there, the stream is at the end.
  */
 HONE_API int64_t hone_stream_skip(struct hone_stream *stream, uint64_t n);
 
@@ -342,7 +332,7 @@ HONE_API int64_t hone_stream_skip(struct hone_stream *stream, uint64_t n);
  *
  * On failure the position is unchanged. On success the stream forgets an end
  * that it met and an error that it kept. A seek beyond the end of a file
- * succeeds; beyond the end of memory it returns -EINVAL. Since 0.1.
+ * succeeds; beyond the end of memory it returns -EINVAL.
  */
 HONE_API int64_t hone_stream_seek(
 	struct hone_stream *stream, int64_t offset, int whence);
@@ -354,8 +344,6 @@ HONE_API int64_t hone_stream_seek(
  * :return: the position; if the source cannot seek, the number of bytes taken
  *          since the stream was opened;
  *          a negative errno on error.
- *
- * Since 0.1.
  */
 HONE_API int64_t hone_stream_tell(struct hone_stream *stream);
 
@@ -367,7 +355,7 @@ HONE_API int64_t hone_stream_tell(struct hone_stream *stream);
  *          more;
  *          false otherwise: the next read may still return 0.
  *
- * Does not call the source. Since 0.1.
+ * Does not call the source.
  */
 HONE_API bool hone_stream_eof(const struct hone_stream *stream);
 
@@ -376,8 +364,6 @@ HONE_API bool hone_stream_eof(const struct hone_stream *stream);
  * that needs more bytes reads the source again.
  *
  * :param stream: the stream; memory stays at its end.
- *
- * Since 0.1.
  */
 HONE_API void hone_stream_clear_eof(struct hone_stream *stream);
 
@@ -391,8 +377,6 @@ HONE_API void hone_stream_clear_eof(struct hone_stream *stream);
  * :param bypass_size: as in struct hone_stream_attr.
  * :return: 0 on success;
  *          -EINVAL if buffer_size is out of range; neither size is changed.
- *
- * Since 0.1.
  */
 HONE_API int hone_stream_set_buffer(
 	struct hone_stream *stream, size_t buffer_size, size_t bypass_size);
@@ -407,7 +391,7 @@ HONE_API int hone_stream_set_buffer(
  *
  * Bytes that are there are read even after that time. A call that would have to
  * wait returns -ETIMEDOUT; hone_stream_read() and hone_stream_skip() first
- * return the bytes they have. Since 0.1.
+ * return the bytes they have.
  */
 HONE_API void hone_stream_set_deadline(struct hone_stream *stream, int64_t ns);
 
@@ -427,7 +411,7 @@ HONE_API void hone_stream_set_deadline(struct hone_stream *stream, int64_t ns);
  * returns no byte, also one call of getsockopt(), because an empty datagram
  * does not end a connection. The socket reports a pending error only once: this
  * call consumes it. A peer that disappeared without closing counts as connected
- * until the kernel gives it up. Any thread may call it. Since 0.1.
+ * until the kernel gives it up. Any thread may call it.
  */
 HONE_API int hone_socket_alive(int fd);
 

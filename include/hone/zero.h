@@ -30,8 +30,6 @@ HONE_BEGIN_DECLS
  * :param len: bytes, 0 to SIZE_MAX / 2.
  * :return: true if all bytes are zero, or if the buffer is empty;
  *          false otherwise.
- *
- * Since 0.1.
  */
 HONE_INLINE bool hone_buffer_is_zero(const void *buf, size_t len);
 
@@ -42,8 +40,6 @@ HONE_INLINE bool hone_buffer_is_zero(const void *buf, size_t len);
  * :param buf: the first byte.
  * :param len: bytes, 0 to SIZE_MAX / 2.
  * :return: as hone_buffer_is_zero().
- *
- * Since 0.1.
  */
 HONE_API bool hone_buffer_is_zero_long(const void *buf, size_t len);
 
@@ -54,8 +50,6 @@ HONE_API bool hone_buffer_is_zero_long(const void *buf, size_t len);
  * :param len: bytes, 0 to SIZE_MAX / 2.
  * :return: its offset from buf;
  *          len if there is none.
- *
- * Since 0.1.
  */
 HONE_API size_t hone_find_nonzero(const void *buf, size_t len);
 
@@ -66,8 +60,6 @@ HONE_API size_t hone_find_nonzero(const void *buf, size_t len);
  * :param len: bytes, 0 to SIZE_MAX / 2.
  * :return: its offset from buf;
  *          len if there is none.
- *
- * Since 0.1.
  */
 HONE_API size_t hone_rfind_nonzero(const void *buf, size_t len);
 
@@ -82,8 +74,6 @@ HONE_API size_t hone_rfind_nonzero(const void *buf, size_t len);
  *                1 means all zero. Unused bits of the last byte are cleared.
  *                The caller owns the bitmap. It must not overlap buf.
  * :return: the number of blocks that are all zero.
- *
- * Since 0.1.
  */
 HONE_API size_t hone_zero_map(
 	const void *buf, size_t len, size_t block, void *bitmap);
@@ -120,8 +110,6 @@ struct hone_zero_walk {
  * :param len:   bytes, 0 to SIZE_MAX / 2.
  * :param block: bytes in a block, at least 1. Extents begin at multiples of it;
  *               zeros that do not fill a block count as data.
- *
- * Since 0.1.
  */
 HONE_API void hone_zero_walk_init(
 	struct hone_zero_walk *walk, const void *buf, size_t len, size_t block);
@@ -134,8 +122,6 @@ HONE_API void hone_zero_walk_init(
  * :param extent: set to the extent if there is one.
  * :return: true if there is an extent;
  *          false at the end of the buffer.
- *
- * Since 0.1.
  */
 HONE_API bool hone_zero_walk_next(
 	struct hone_zero_walk *walk, struct hone_zero_extent *extent);
