@@ -469,7 +469,11 @@ static_all() {
     static_for x86_64
     mkdir -p "$static"
     must static-sources static_fetch
-    [ -z "$static_check" ] || stage static-kubernetes static_kubernetes
+    if [ -n "$static_check" ]; then
+        stage static-kubernetes static_kubernetes
+        [ -d build/kubernetes ] ||
+            say '    kubernetes-validate is not installed, so its tests are skipped'
+    fi
     for each; do
         static_in "$each"
     done
