@@ -376,54 +376,6 @@ drop(struct members *m)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* A stream of bytes that were read already, and then of another stream. */
-struct rest {
-	struct image_stream stream;
-	struct image_stream *packed;
-	int rc;
-	struct image_error err;
-	unsigned char *bytes;
-	size_t length;
-	size_t at;
-};
-
-static int
-members_rest_read(struct image_stream *stream, void *buf, size_t length,
-	size_t *got, struct image_error *err)
-{
-	struct rest *rest = (struct rest *)stream;
-	size_t left = rest->length - rest->at;
-
-	if (left == 0 && rest->rc < 0) {
-		*err = rest->err;
-		return rest->rc;
-	}
-	if (left == 0)
-		return image_stream_read(rest->packed, buf, length, got, err);
-	*got = left < length ? left : length;
-	memcpy(buf, rest->bytes + rest->at, *got);
-	rest->at += *got;
-	if (rest->at == rest->length) {
-		free(rest->bytes);
-		rest->bytes = NULL;
-	}
-	return 0;
-}
-
-static void
-members_rest_close(struct image_stream *stream)
-{
-	struct rest *rest = (struct rest *)stream;
-
-	image_stream_close(rest->packed);
-	free(rest->bytes);
-	free(rest->stream.name);
-	free(rest);
-}
-
-static const struct image_stream_ops rest_ops = {
-	.read = members_rest_read, .close = members_rest_close};
-
 /* Put the input of the jobs that are left and the rest together. The content
  * goes first: it needs more memory. */
 static unsigned char *
@@ -464,32 +416,18 @@ free_buffers(struct members *m)
 static int
 begin_rest(struct members *m, struct image_error *err)
 {
-	struct rest *rest = calloc(1, sizeof(*rest));
+	struct image_unpack_rest rest = {
+		.offset = m->offset, .rc = m->rc, .err = m->err};
+	struct image_stream *packed = m->packed;
 
 	stop_threads(m);
-	if (rest) {
-		rest->bytes = gather(m, &rest->length);
-		rest->stream.name = strdup(m->stream.name);
-	}
+	rest.bytes = gather(m, &rest.length);
 	free_buffers(m);
-	if (!rest || !rest->bytes || !rest->stream.name) {
-		if (rest) {
-			free(rest->bytes);
-			free(rest->stream.name);
-		}
-		free(rest);
+	if (!rest.bytes)
 		return image_no_memory(err);
-	}
-	rest->stream.ops = &rest_ops;
-	rest->stream.size = IMAGE_SIZE_UNKNOWN;
-	rest->stream.store = m->stream.store;
-	rest->stream.trailing = m->packed->trailing;
-	rest->packed = m->packed;
-	rest->rc = m->rc;
-	rest->err = m->err;
 	m->packed = NULL;
-	return image_unpack_resume(m->packing, &rest->stream, m->memory, 1,
-		m->offset, &m->rest, err);
+	return image_unpack_resume(
+		m->packing, packed, m->memory, 1, &rest, &m->rest, err);
 }
 
 /* Wait for the first job. Returns NULL if it failed or there is none. */
@@ -609,7 +547,7 @@ image_unpack_open(enum image_packing packing, struct image_stream *packed,
 
 	if (threads < 2 || !decoder->whole)
 		return image_unpack_resume(
-			packing, packed, memory, threads, 0, out, err);
+			packing, packed, memory, threads, NULL, out, err);
 	*out = NULL;
 	struct members *m = calloc(1, sizeof(*m));
 	if (!m) {
