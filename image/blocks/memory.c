@@ -150,12 +150,11 @@ take_needed(struct image_blocks *b)
 
 	while (block && block->pins)
 		block = TAILQ_NEXT(block, age);
-	if (block)
-		TAILQ_REMOVE(&b->needed, block, age);
-	else
-		/* A sequence goes on, with few blocks above the limit: those
-		 * that are pinned. */
+	/* A sequence goes on, with few blocks above the limit: those that are
+	 * pinned, and one of a stream that is drained. */
+	if (!block || (b->stream && b->drained < UINT64_MAX))
 		return b->ordered ? allocate(b) : NULL;
+	TAILQ_REMOVE(&b->needed, block, age);
 	if (b->ordered)
 		return empty(b, block);
 	remove_block(b, block);

@@ -106,6 +106,14 @@ skip_zeros(struct image_blocks *b)
 }
 
 static void
+passed(struct image_blocks *b, struct block *block)
+{
+	if (block->index * BLOCK >= b->drained)
+		block->n_released = BLOCK_SECTORS;
+	blocks_ready(b, block);
+}
+
+static void
 pull_stream(struct image_blocks *b)
 {
 	if (!b->head && skip_zeros(b))
@@ -120,7 +128,7 @@ pull_stream(struct image_blocks *b)
 	if (head->filled < BLOCK)
 		return;
 	b->head = NULL;
-	blocks_ready(b, head);
+	passed(b, head);
 }
 
 /* Wait for bytes of the producer behind the position. Returns their block, or
@@ -178,11 +186,8 @@ pull_producer(struct image_blocks *b)
 		rc = see(b, block ? block->bytes + skip : NULL, n, &err);
 	pthread_mutex_lock(&b->lock);
 	pass(b, n, rc, &err);
-	if (!block || (skip + n < BLOCK && b->position < b->end))
-		return;
-	if (block->index * BLOCK >= b->drained)
-		block->n_released = BLOCK_SECTORS;
-	blocks_ready(b, block);
+	if (block && (skip + n == BLOCK || b->position >= b->end))
+		passed(b, block);
 }
 
 /* Let more bytes pass. Called with the lock, which is free meanwhile. Returns
@@ -219,36 +224,16 @@ blocks_pull_to(struct image_blocks *b, uint64_t end, struct image_error *err)
 	return b->rc;
 }
 
-/* Read the rest of the stream into a buffer. */
-static int
-drain_stream(struct image_blocks *b, void *buffer, struct image_error *err)
-{
-	b->pulling = true;
-	while (b->rc == 0 && !b->ended)
-		if (b->position % BLOCK || !skip_zeros(b))
-			read_stream(b, buffer, BLOCK - b->position % BLOCK);
-	b->pulling = false;
-	pthread_cond_broadcast(&b->changed);
-	if (b->rc < 0)
-		*err = b->err;
-	return b->rc;
-}
-
 int
 image_blocks_drain(struct image_store *store, struct image_error *err)
 {
 	struct image_blocks *b = (struct image_blocks *)store;
-	void *buffer = b->stream ? malloc(BLOCK) : NULL;
 
-	if (b->stream && !buffer)
-		return image_no_memory(err);
 	pthread_mutex_lock(&b->lock);
 	while (b->pulling)
 		pthread_cond_wait(&b->changed, &b->lock);
 	b->drained = b->position;
-	int rc = b->stream ? drain_stream(b, buffer, err)
-			   : blocks_pull_to(b, UINT64_MAX, err);
+	int rc = blocks_pull_to(b, UINT64_MAX, err);
 	pthread_mutex_unlock(&b->lock);
-	free(buffer);
 	return rc;
 }
