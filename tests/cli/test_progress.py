@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Progress for programs; signals in the midst of work."""
+import contextlib
 import fcntl
 import json
 import os
@@ -323,22 +324,32 @@ def test_a_source_cut_meanwhile_is_an_error_and_no_crash(
     assert not os.listdir(out)
 
 
+def change_meanwhile(hone, out, path, change, command, *words):
+    """The file is changed while the command is held: that is an error."""
+    with Stalled(hone, command, *words) as held:
+        with held.stopped():
+            change(path)
+        status, said, error = held.go_on()
+    assert (status, said) == (failure(command), b""), error
+    assert f"{path}: changed while it was read" in error_line(error)
+    assert not os.listdir(out)
+
+
 @pytest.mark.parametrize("fmt", ["raw", "qcow2"])
 def test_a_source_cut_and_regrown_meanwhile_is_an_error(
         hone, image, out, work, fmt, threads):
     """It is as long as before, and what was cut off is zeros."""
     source = work / "cut.img"
     source.write_bytes(image("filled_ext4").read_bytes())
-    size = os.stat(source).st_size
-    with Stalled(hone, "convert", "--threads", threads, "-O", fmt, source,
-                 out / "d") as held:
-        with held.stopped():
-            os.truncate(source, 5000)
-            os.truncate(source, size)
-        status, said, error = held.go_on()
-    assert (status, said) == (1, b"")
-    assert f"{source}: changed while it was read" in error_line(error)
-    assert not os.listdir(out)
+    change_meanwhile(hone, out, source, regrow, "convert", "--threads", threads,
+                     "-O", fmt, source, out / "d")
+
+
+def regrow(path):
+    """Cut a file, and make it as long as before."""
+    size = os.stat(path).st_size
+    os.truncate(path, 5000)
+    os.truncate(path, size)
 
 
 def spoil_tables(path):
@@ -366,13 +377,8 @@ def test_tables_that_change_meanwhile_are_no_damage(hone, image, out, work, comm
     hone.ok("convert", "-q", "-O", "qcow2", "-o", "cluster_size=4096",
             image("filled_ext4"), source)
     more = {"convert": [out / "d"], "compare": [image("filled_ext4")]}
-    with Stalled(hone, command, "-m", "1", source, *more.get(command, ())) as held:
-        with held.stopped():
-            spoil_tables(source)
-        status, said, error = held.go_on()
-    assert (status, said) == (failure(command), b"")
-    assert f"{source}: changed while it was read" in error_line(error)
-    assert not os.listdir(out)
+    change_meanwhile(hone, out, source, spoil_tables, command, "-m", "1", source,
+                     *more.get(command, ()))
 
 
 @pytest.mark.parametrize("kind", ["backing", "xz", "tar.xz"])
@@ -398,16 +404,9 @@ def test_files_below_that_change_meanwhile_are_no_damage(hone, out, work, kind):
             plain = work / "disk.tar"
         subprocess.run(["xz", "-0", "-T2", "--block-size=1MiB", "-k", plain],
                        check=True)
-    with Stalled(hone, "convert", "-m", "1", *words, source, out / "d") as held:
-        with held.stopped():
-            if kind == "backing":
-                spoil_tables(changed)
-            else:
-                spoil_end(changed)
-        status, said, error = held.go_on()
-    assert (status, said) == (1, b""), error
-    assert f"{changed}: changed while it was read" in error_line(error)
-    assert not os.listdir(out)
+    change_meanwhile(hone, out, changed,
+                     spoil_tables if kind == "backing" else spoil_end,
+                     "convert", "-m", "1", *words, source, out / "d")
 
 
 @pytest.mark.parametrize("command", ["convert", "compare"])
@@ -415,13 +414,13 @@ def test_a_source_written_to_meanwhile_is_an_error(hone, image, out, work, comma
     source = work / "busy.img"
     source.write_bytes(image("filled_ext4").read_bytes())
     other = out / "d" if command == "convert" else image("filled_ext4")
-    with Stalled(hone, command, source, other) as held:
-        with open(source, "r+b") as file:
-            file.write(b"x")
-        status, said, error = held.go_on()
-    assert (status, said) == (failure(command), b"")
-    assert f"{source}: changed while it was read" in error_line(error)
-    assert not os.listdir(out)
+    change_meanwhile(hone, out, source, touch, command, source, other)
+
+
+def touch(path):
+    """Write one byte."""
+    with open(path, "r+b") as file:
+        file.write(b"x")
 
 
 def test_an_image_cut_while_compared_is_an_error(hone, image, work):
@@ -460,23 +459,15 @@ class Terminal:
     def drain(self):
         """Read what is there."""
         os.set_blocking(self.master, False)
-        try:
-            while True:
-                self.shown += os.read(self.master, 65536)
-        except BlockingIOError:
-            os.set_blocking(self.master, True)
+        # A terminal that nobody has open any more ends with EIO.
+        with contextlib.suppress(OSError):
+            while part := os.read(self.master, 65536):
+                self.shown += part
 
     def close(self):
         """Read the rest; all that was shown."""
         os.close(self.slave)
-        while True:
-            try:
-                part = os.read(self.master, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            self.shown += part
+        self.drain()
         os.close(self.master)
         return self.shown
 
