@@ -5,7 +5,6 @@ import gzip
 import lzma
 import os
 import shutil
-import struct
 import subprocess
 
 import pytest
@@ -231,7 +230,6 @@ def test_a_size_is_chosen_by_name(work, hone):
     assert "is not KEY=VALUE" in hone.misused("map", "-o", "size", path)
     assert b"size=current|geometry" in hone.ok("convert", "-o", "help").stdout
     # of A alone
-    hone.run("compare", "--strict", "-o", "size=geometry", path, path)
     assert hone.run("compare", "--strict", "-o", "size=geometry", path,
                     path).returncode == 1
 
@@ -456,14 +454,7 @@ def test_holes_stay_holes(work, hone):
     # The names of qemu-img are accepted, with the values that it needs.
     hone.ok("convert", "-q", "--force", "-O", "vpc", "-o",
             "subformat=fixed,force_size=on", disk, image)
-    assert footer_of_sparse(image) == 100 * GI
-
-
-def footer_of_sparse(image):
-    """The current size of a large file."""
-    with open(image, "rb") as file:
-        file.seek(-SECTOR, os.SEEK_END)
-        return struct.unpack(">Q", file.read()[48:56])[0]
+    assert footer_of(image)["current_size"] == 100 * GI
 
 
 def test_an_empty_disk_has_a_sector(work, hone):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """VHD images field by field: sound ones, and others."""
+import os
 import struct
 
 SECTOR = 512
@@ -99,7 +100,9 @@ def fixed(path, data, **fields):
 
 def footer_of(path):
     """The fields of the footer, whose checksum is verified."""
-    raw = path.read_bytes()[-SECTOR:]
+    with open(path, "rb") as file:
+        file.seek(-SECTOR, os.SEEK_END)
+        raw = file.read()
     found = {name: struct.unpack_from(">" + code, raw, at)[0]
              for name, (at, code) in FOOTER.items()}
     blank = raw[:64] + bytes(4) + raw[68:]
