@@ -217,6 +217,7 @@ def test_100_means_that_the_report_is_written_too(hone, image, out, command, opt
             hone, command, *options, source,
             out / "d" if command == "convert" else source, stdout=full)
     assert done.returncode == failure(command)
+    assert done.stderr.startswith(b"hone: ")
     assert lines and "100/100" not in lines
     if command == "convert":
         assert_same(source, out / "d", "raw")

@@ -181,19 +181,14 @@ def test_an_option_of_zlib_is_refused_with_zstd(hone, small, out):
                 "zstd")
 
 
-@pytest.mark.parametrize("size", ["4096", "4k", "4K", "4KiB", "4kib", "4KIB"])
-def test_sizes_have_binary_suffixes_in_both_cases(hone, small, out, size):
-    hone.ok("convert", "-q", "-S", size, "-o", f"cluster_size={size}",
-            small, out / "disk.qcow2")
-    assert_same(small, out / "disk.qcow2", "qcow2")
-    assert b"\0\0\0\x0c" == (out / "disk.qcow2").read_bytes()[20:24]
-
-
-@pytest.mark.parametrize("size", ["2m", "2M", "2MiB", "2048k", "2097152"])
-def test_a_size_may_be_given_in_any_unit(hone, small, out, size):
-    hone.ok("convert", "-q", "-S", size, "-o", f"cluster_size={size}", small,
-            out / "disk.qcow2")
-    assert b"\0\0\0\x15" == (out / "disk.qcow2").read_bytes()[20:24]
+@pytest.mark.parametrize("bits, sizes", [
+    (12, ["4096", "4k", "4K", "4KiB", "4kib", "4KIB"]),
+    (21, ["2m", "2M", "2MiB", "2048k", "2097152"])])
+def test_sizes_have_binary_suffixes_in_both_cases(hone, small, out, bits, sizes):
+    for size in sizes:
+        assert cluster_bits(hone, small, out / "d", "-S", size, "-o",
+                            f"cluster_size={size}") == bits
+        assert_same(small, out / "d", "qcow2")
 
 
 @pytest.mark.parametrize("unit, bits", [
@@ -619,17 +614,6 @@ def test_a_report_that_cannot_be_written_is_a_failure(hone, small, words):
     assert done.returncode == failure(words[0])
     assert done.stderr.startswith(b"hone: ")
     assert done.stderr.count(b"\n") == 1
-
-
-@pytest.mark.parametrize("options", [[], ["--json"]], ids=str)
-def test_a_lost_report_of_a_conversion_is_no_success(hone, small, out, options):
-    with open("/dev/full", "wb") as full:
-        done = hone.run("convert", *options, small, out / "d", stdout=full)
-    assert done.returncode == 1
-    assert done.stderr.startswith(b"hone: ")
-    if os.listdir(out):
-        assert os.listdir(out) == ["d"]
-        assert_same(small, out / "d", "raw")
 
 
 def test_an_unknown_suffix_is_an_error_that_names_the_formats(hone, small, out):
