@@ -200,14 +200,6 @@ def test_content_and_file_have_digests_of_their_own(hone, source, out):
     assert "the file is refused" in said
 
 
-def test_the_source_is_not_replaced(hone, source):
-    right = digest(source)
-    said = hone.fails("convert", "--force", "--expect", f"sha256:{right}",
-                      source, source)
-    assert "is the source itself" in said
-    assert digest(source) == right
-
-
 def test_the_bytes_of_a_pipe_have_a_digest(hone, image, source, out):
     right = digest(source)
     words = ["convert", "-q", "-O", "raw", "--force", "--expect"]

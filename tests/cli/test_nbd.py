@@ -431,13 +431,6 @@ def test_errors_of_the_server_are_reported(hone, source, work):
         hone.ok("convert", "-q", "-f", "raw", url, work / "out")
 
 
-def test_a_slow_server_is_waited_for(hone, source, work):
-    with nbdkit(work, "--filter=delay", "file", source, "delay-read=20ms",
-                "delay-extents=20ms", "delay-open=20ms") as url:
-        hone.ok("convert", "-q", "--timeout", "60", url, work / "out")
-    assert (work / "out").read_bytes() == source.read_bytes()
-
-
 def test_a_filter_that_tries_again(hone, source, work):
     """The reads of a plugin fail at first; clients only wait."""
     broken = work / "broken"

@@ -57,19 +57,6 @@ def test_force_replaces_an_existing_output_and_keeps_its_mode(hone, small, out):
     assert os.listdir(out) == ["d"]
 
 
-def test_force_keeps_owner_and_group(hone, small, out):
-    if os.geteuid():
-        pytest.skip("only root can give files away")
-    (out / "d").write_bytes(b"old")
-    os.chown(out / "d", 12345, 54321)
-    os.chmod(out / "d", 0o640)
-    hone.ok("convert", "-q", "--force", small, out / "d")
-    found = os.stat(out / "d")
-    assert (found.st_uid, found.st_gid) == (12345, 54321)
-    assert found.st_mode & 0o7777 == 0o640
-    assert_same(small, out / "d", "raw")
-
-
 def test_a_failed_forced_conversion_keeps_the_old_output(refused, work, out):
     (out / "d.qcow2").write_bytes(b"precious")
     huge = work / "huge"
