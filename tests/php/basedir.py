@@ -13,45 +13,21 @@ and on, and the second script makes the difference.
 """
 import os
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-BEGIN, END, PARAMS, STDIN, STDOUT = 1, 3, 4, 5, 6
+sys.path.insert(0, str(Path(__file__).with_name('server')))
+import fpm  # noqa: E402
+
 SCRIPT = '<?php echo file_get_contents(__DIR__ . "/link");'
-
-
-def record(kind, content=b''):
-    return struct.pack('>BBHHBx', 1, kind, 1, len(content), 0) + content
-
-
-def pair(name, value):
-    name, value = name.encode(), value.encode()
-    return struct.pack('>BI', len(name), len(value) | 1 << 31) + name + value
 
 
 def request(address, script):
     """The body of the response of a script."""
-    params = b''.join(pair(name, str(value)) for name, value in {
-        'SCRIPT_FILENAME': script, 'REQUEST_METHOD': 'GET',
-        'REDIRECT_STATUS': 200, 'GATEWAY_INTERFACE': 'CGI/1.1'}.items())
-    body = b''
-    with socket.socket(socket.AF_UNIX) as to:
-        to.connect(str(address))
-        # Role 1, a responder; no flag: the connection ends with the request.
-        to.sendall(record(BEGIN, struct.pack('>HB5x', 1, 0)) +
-                   record(PARAMS, params) + record(PARAMS) + record(STDIN))
-        answer = to.makefile('rb')
-        while True:
-            _, kind, _, length, padding = struct.unpack('>BBHHBx', answer.read(8))
-            content = answer.read(length)
-            answer.read(padding)
-            if kind == STDOUT:
-                body += content
-            elif kind == END:
-                return body.partition(b'\r\n\r\n')[2].decode()
+    return fpm.ask(address, {'SCRIPT_FILENAME': str(script),
+                             'REDIRECT_STATUS': '200'}).body.decode()
 
 
 def answers(module, cgi, folder, on, between):

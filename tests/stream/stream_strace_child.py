@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run under strace by stream_strace_test.py: prepare a case, mark the trace,
-call the library, mark it again, and print the answers as JSON.
+"""Run under strace by stream_strace_test.py and by tests/counts: prepare a case, mark
+the trace, call the library, mark it again, and print the answer as JSON.
 
 stream_strace_child.py CASE DIRECTORY
 """
@@ -19,7 +19,6 @@ SIZE, VOID = ctypes.c_size_t, ctypes.c_void_p
 INT, SSIZE = ctypes.c_int, ctypes.c_ssize_t
 POINTER = ctypes.POINTER(VOID)
 SIZE_MAX = (1 << 8 * ctypes.sizeof(SIZE)) - 1
-NONBLOCK = 4
 BATCH_PLAIN, BATCH_URING = 1, 2
 
 LARGE = 700 << 10
@@ -64,7 +63,6 @@ def declare(name, result, *arguments):
 
 
 open_fd = declare("hone_stream_open_fd", INT, POINTER, INT, VOID)
-open_memory = declare("hone_stream_open_memory", INT, POINTER, VOID, SIZE, VOID)
 read = declare("hone_stream_read", SSIZE, VOID, VOID, SIZE)
 read_line = declare("hone_stream_read_line", SSIZE, VOID, POINTER, INT, SIZE)
 set_deadline = declare("hone_stream_set_deadline", None, VOID, ctypes.c_int64)
@@ -91,11 +89,11 @@ def written(directory, name, data):
     return path
 
 
-def stream(opener, *where, flags=0):
+def stream(fd):
     """The handle of a stream."""
     handle = VOID()
-    attr = Attr(1 << 16, 1 << 15, flags)
-    assert opener(handle, *where, ctypes.byref(attr)) == 0
+    attr = Attr(1 << 16, 1 << 15)
+    assert open_fd(handle, fd, ctypes.byref(attr)) == 0
     return handle
 
 
@@ -115,7 +113,7 @@ def whole(directory, size):
 def large_read(directory):
     """A file in one read of its size, and another that sees its end."""
     fd = os.open(written(directory, "large", content(LARGE)), os.O_RDONLY)
-    reader = stream(open_fd, fd)
+    reader = stream(fd)
 
     def run():
         got = read(reader, ROOM, LARGE)
@@ -123,15 +121,15 @@ def large_read(directory):
     return run
 
 
-def lines(opened):
+def lines(directory):
     """Every line of 1 MiB of lines: their number, or an error."""
-    count = 0
+    path = written(directory, "lines", (LINE * (LINES // 80 + 1))[:LINES])
+    reader = stream(os.open(path, os.O_RDONLY))
 
     def run():
-        nonlocal count
-        line = VOID()
+        count, line = 0, VOID()
         while True:
-            got = read_line(opened, line, 10, SIZE_MAX)
+            got = read_line(reader, line, 10, SIZE_MAX)
             if got <= 0:
                 return count if got == 0 else got
             assert got == len(LINE) or count == LINES // len(LINE)
@@ -139,23 +137,11 @@ def lines(opened):
     return run
 
 
-def file_lines(directory):
-    path = written(directory, "lines", (LINE * (LINES // 80 + 1))[:LINES])
-    return lines(stream(open_fd, os.open(path, os.O_RDONLY)))
-
-
-def memory_lines(_):
-    data = ctypes.create_string_buffer((LINE * (LINES // 80 + 1))[:LINES])
-    opened = stream(open_memory, data, LINES)
-    opened.keep = data
-    return lines(opened)
-
-
-def reply(_, sent=REPLY, flags=0):
+def reply(_):
     """What a peer has sent already."""
     ours, theirs = socket.socketpair()
-    theirs.sendall(content(sent))
-    reader = stream(open_fd, ours.fileno(), flags=flags)
+    theirs.sendall(content(REPLY))
+    reader = stream(ours.fileno())
     reader.keep = ours, theirs
     set_deadline(reader, 0)
 
@@ -192,17 +178,11 @@ def batch(directory, flags):
 
 
 CASES = {
-    "empty file": lambda d: whole(d, 0),
     "12 bytes": lambda d: whole(d, 12),
-    "4 KiB": lambda d: whole(d, 4096),
     "700 KiB": lambda d: whole(d, LARGE),
-    "10 MB": lambda d: whole(d, 10000000),
     "large read": large_read,
-    "lines": file_lines,
-    "lines of memory": memory_lines,
+    "lines": lines,
     "reply": reply,
-    "no reply": lambda d: reply(d, sent=0),
-    "no reply, no waiting": lambda d: reply(d, sent=0, flags=NONBLOCK),
     "batch": lambda d: batch(d, 0),
     "io_uring batch": lambda d: batch(d, BATCH_URING),
     "plain batch": lambda d: batch(d, BATCH_PLAIN),
@@ -214,9 +194,7 @@ def main():
     os.getsid(0)
     first = run()
     os.getsid(0)
-    # After an error, the repeated call must return the missing bytes.
-    again = run() if isinstance(first, int) and first < 0 else None
-    print(json.dumps([first, again]))
+    print(json.dumps(first))
 
 
 if __name__ == "__main__":
