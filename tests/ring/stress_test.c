@@ -75,6 +75,17 @@ take_some(struct run *run, enum way way, void **some, size_t n)
 	return error ? 0 : n;
 }
 
+/* Turns without an element after which one must be lost: at least a second. */
+#define IDLE 1000000
+
+/* Whether a thread goes on: not after an error. */
+static bool
+goes_on(struct run *run, unsigned idle)
+{
+	EXPECT(idle < IDLE, run);
+	return atomic_load_explicit(&run->errors, memory_order_relaxed) == 0;
+}
+
 static void *
 produce(void *arg)
 {
@@ -82,9 +93,9 @@ produce(void *arg)
 	struct run *run = self->run;
 	uint64_t random = self->number + 1;
 	struct payload *own = run->payloads + (size_t)self->number * run->each;
-	unsigned sent = 0;
+	unsigned sent = 0, idle = 0;
 
-	while (sent < run->each) {
+	while (sent < run->each && goes_on(run, idle)) {
 		enum way way = run->way == MIXED ? support_below(&random, MIXED)
 						 : run->way;
 		size_t n = group_of(way, &random);
@@ -101,6 +112,7 @@ produce(void *arg)
 		}
 		n = add_some(run, way, some, n);
 		sent += (unsigned)n;
+		idle = n > 0 ? 0 : idle + 1;
 		if (n == 0)
 			sched_yield();
 	}
@@ -113,10 +125,10 @@ consume(void *arg)
 	struct thread *self = arg;
 	struct run *run = self->run;
 	uint64_t random = self->number + 100;
-	unsigned next[MAX_THREADS] = {0};
+	unsigned next[MAX_THREADS] = {0}, idle = 0;
 	size_t left;
 
-	while ((left = atomic_load(&run->left)) > 0) {
+	while ((left = atomic_load(&run->left)) > 0 && goes_on(run, idle)) {
 		enum way way = run->way == MIXED ? support_below(&random, MIXED)
 						 : run->way;
 		size_t n = group_of(way, &random);
@@ -140,6 +152,7 @@ consume(void *arg)
 				run);
 		}
 		atomic_fetch_sub(&run->left, n);
+		idle = n > 0 ? 0 : idle + 1;
 		if (n == 0)
 			sched_yield();
 	}
@@ -258,12 +271,14 @@ borrow(void *arg)
 
 	for (unsigned i = 0; i < t->turns; i++) {
 		void *held[MAX_GROUP] = {NULL};
+		unsigned idle = 0;
 		int error;
 
 		while ((error = t->bulk ? hone_ring_dequeue_bulk(
 						  t->ring, held, t->group)
 					: hone_ring_dequeue(t->ring, held)) ==
-			-EAGAIN)
+				-EAGAIN &&
+			++idle < IDLE)
 			sched_yield();
 		EXPECT(error == 0, t);
 		if (error)
