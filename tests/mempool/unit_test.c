@@ -197,30 +197,6 @@ TEST(caches_are_counted)
 	destroyed(pool);
 }
 
-TEST(magazines_change_hands_whole)
-{
-	struct hone_mempool *pool = pool_of(1003, 100, 2);
-	struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
-	struct hone_mempool_magazine *m[12];
-	size_t n = 0, sum = 0;
-
-	while (n < 12 && (m[n] = hone_mempool_get_magazine(n % 2 ? a : b)))
-		sum += m[n++]->count;
-	assert_int_equal(n, 11);
-	assert_int_equal(sum, 1003);
-	audited(pool, 1003);
-	assert_null(hone_mempool_get(a));
-	for (size_t i = 0; i < n; i++)
-		hone_mempool_put_magazine(i % 2 ? b : a, m[i]);
-	audited(pool, 0);
-	/* The loaded magazine is used too, if there is no other. */
-	hone_mempool_cache_close(b);
-	assert_non_null(m[0] = hone_mempool_get_magazine(a));
-	hone_mempool_put_magazine(a, m[0]);
-	hone_mempool_cache_close(a);
-	destroyed(pool);
-}
-
 TEST(each_cache_may_keep_an_empty_magazine)
 {
 	struct hone_mempool *pool = pool_of(1000, 100, 2);
@@ -294,71 +270,6 @@ TEST(keeping_too_many_magazines_aborts)
 	destroyed(pool);
 }
 
-/* What a reserve guarantees, and what happens to it. */
-
-/* Get all remaining objects through another cache. */
-static size_t
-drained(struct hone_mempool_cache *c, void **objs)
-{
-	return hone_mempool_get_burst(c, objs, 1000);
-}
-
-TEST(a_reserve_is_there_whatever_others_take)
-{
-	struct hone_mempool *pool = pool_of(100, 10, 2);
-	void *objs[1001], *own[100];
-
-	for (size_t n = 0; n <= 100; n += 1 + n / 7) {
-		struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
-		size_t others;
-
-		assert_ok(hone_mempool_reserve(a, n));
-		audited(pool, 0);
-		others = drained(b, objs);
-		assert_in_range(others, 100 - n > 10 ? 90 - n : 0, 100 - n);
-		assert_ok(hone_mempool_get_bulk(a, own, n));
-		hone_mempool_put_bulk(a, own, n);
-		hone_mempool_put_bulk(b, objs, others);
-		audited(pool, 0);
-		hone_mempool_cache_close(b);
-		hone_mempool_cache_close(a);
-		audited(pool, 0);
-	}
-	destroyed(pool);
-}
-
-TEST(what_is_drawn_from_a_reserve_is_not_replaced)
-{
-	struct hone_mempool *pool = pool_of(100, 10, 2);
-	struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
-	void *objs[100], *own[14];
-	size_t got;
-
-	assert_ok(hone_mempool_reserve(a, 13));
-	got = hone_mempool_get_burst(b, objs, 100);
-	assert_in_range(got, 77, 87);
-	assert_ok(hone_mempool_get_bulk(a, objs + got, 87 - got));
-	assert_int_equal(stats_of(pool).reserved, 13);
-	/* Only the reserve is left. */
-	assert_int_equal(hone_mempool_get_bulk(a, own, 14), -ENOBUFS);
-	assert_int_equal(stats_of(pool).reserved, 13);
-	assert_non_null(own[0] = hone_mempool_get(a));
-	assert_ok(hone_mempool_get_bulk(a, own + 1, 11));
-	assert_int_equal(stats_of(pool).reserved, 1);
-	assert_null(hone_mempool_get_magazine(a));
-	assert_int_equal(hone_mempool_get_burst(a, own + 12, 2), 1);
-	assert_int_equal(stats_of(pool).reserved, 0);
-	assert_null(hone_mempool_get(a));
-	hone_mempool_put_bulk(a, own, 13);
-	assert_int_equal(stats_of(pool).reserved, 0);
-	assert_int_equal(hone_mempool_reserve(a, 14), -ENOBUFS);
-	assert_ok(hone_mempool_reserve(a, 13));
-	hone_mempool_put_bulk(b, objs, 87);
-	hone_mempool_cache_close(a);
-	hone_mempool_cache_close(b);
-	destroyed(pool);
-}
-
 /*
  * A thread that moves objects while another counts them is stood for by a count
  * that is too large.
@@ -378,93 +289,6 @@ TEST(no_more_objects_are_counted_than_there_are)
 		assert_int_equal(
 			stats.shared + stats.loaded + stats.reserved, 100);
 		atomic_fetch_sub(&moving->n_reserved, extra);
-	}
-	hone_mempool_cache_close(c);
-	destroyed(pool);
-}
-
-/* A cursor gives the same results as its cache. */
-
-TEST(a_cursor_moves_what_get_and_put_would)
-{
-	struct hone_mempool *pool = pool_of(1300, 100, 2);
-	struct hone_mempool_cache *c = opened(pool);
-	struct hone_mempool_cursor cursor;
-	void *objs[1300];
-
-	hone_mempool_cursor_begin(&cursor, c);
-	for (size_t i = 0; i < 1300; i++) {
-		objs[i] = hone_mempool_cursor_get(&cursor);
-		assert_non_null(objs[i]);
-	}
-	assert_null(hone_mempool_cursor_get(&cursor));
-	hone_mempool_cursor_end(&cursor);
-	audited(pool, 1300);
-	all_different(objs, 1300);
-	assert_null(hone_mempool_get(c));
-	hone_mempool_cursor_begin(&cursor, c);
-	for (size_t i = 0; i < 1300; i++)
-		hone_mempool_cursor_put(&cursor, objs[i]);
-	hone_mempool_cursor_end(&cursor);
-	assert_ptr_equal(hone_mempool_get(c), objs[1299]);
-	hone_mempool_put(c, objs[1299]);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
-}
-
-/* Bursts of every size, across every edge of a magazine, and of more objects
- * than the pool has. */
-TEST(bursts_through_a_cursor_are_all_or_nothing)
-{
-	struct hone_mempool *pool = pool_of(1000, 100, 2);
-	struct hone_mempool_cache *c = opened(pool);
-	struct hone_mempool_cursor cursor;
-	void *objs[2001];
-
-	for (size_t n = 0; n <= 1000; n += 1 + n / 20) {
-		size_t got = 0, left = 1000 % (n + !n);
-
-		hone_mempool_cursor_begin(&cursor, c);
-		while (n > 0 && hone_mempool_cursor_get_bulk(
-					&cursor, objs + got, n) == 0)
-			got += n;
-		assert_ok(hone_mempool_cursor_get_bulk(&cursor, objs + got, 0));
-		hone_mempool_cursor_end(&cursor);
-		assert_int_equal(got, n ? 1000 - left : 0);
-		audited(pool, got);
-		all_different(objs, got);
-		hone_mempool_cursor_begin(&cursor, c);
-		assert_int_equal(hone_mempool_cursor_get_bulk(
-					 &cursor, objs + got, 1001 - got),
-			-ENOBUFS);
-		for (size_t back = 0; back < got; back += n)
-			hone_mempool_cursor_put_bulk(&cursor, objs + back, n);
-		hone_mempool_cursor_put_bulk(&cursor, objs, 0);
-		hone_mempool_cursor_end(&cursor);
-		audited(pool, 0);
-	}
-	hone_mempool_cache_close(c);
-	destroyed(pool);
-}
-
-/* A cache has at most its cache size loaded, also after bursts. */
-TEST(a_cursor_never_holds_more_than_the_cache_size)
-{
-	struct hone_mempool *pool = pool_of(60, 10, 2);
-	struct hone_mempool_cache *c = opened(pool);
-	struct hone_mempool_cursor cursor;
-	void *objs[60];
-
-	for (size_t n = 1; n <= 30; n++) {
-		assert_ok(hone_mempool_get_bulk(c, objs, 60));
-		for (size_t i = 0; i < 60; i += n) {
-			hone_mempool_cursor_begin(&cursor, c);
-			hone_mempool_cursor_put_bulk(
-				&cursor, objs + i, n < 60 - i ? n : 60 - i);
-			hone_mempool_cursor_end(&cursor);
-			assert_in_range(stats_of(pool).loaded, 0, 10);
-		}
-		audited(pool, 0);
 	}
 	hone_mempool_cache_close(c);
 	destroyed(pool);
