@@ -2,12 +2,14 @@
 /*
  * A file as a store: what it returns when its system calls fail, are
  * interrupted or do less than they were asked to; which file it is, whether it
- * has changed, and which of its descriptors is used; and that a hole is
- * searched for once and never read. store_test.c is about the page cache.
+ * has changed, and which of its descriptors is used; that a hole is searched
+ * for once and never read; and what it does to the page cache, whose content is
+ * made up.
  */
 #include <limits.h>
 #include <linux/fs.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include "fakes.h"
 #include "fake_memory.h"
 #include "store/file.h"
@@ -16,6 +18,7 @@
 #define PAGE 4096
 #define KI ((uint64_t)1 << 10)
 #define MI ((uint64_t)1 << 20)
+#define WINDOW (64 * MI)
 
 enum call { READ, WRITE, SEEK, PUNCH, CUT, CLONE, SYNC };
 
@@ -47,7 +50,31 @@ static struct {
 	off_t sent;
 	unsigned reads;
 	unsigned seeks;
+	/* the calls in order, such as "drop 0 4096;" */
+	char calls[1024];
+	/* pages from the beginning of the data on that are present, for each
+	 * window */
+	unsigned present[4];
+	/* the beginning of what is mapped */
+	uint64_t mapped;
+	unsigned looks;
+	/* errno of calls with RWF_DONTCACHE; 0: they succeed */
+	int dontcache;
+	/* most bytes of one call; 0: any number */
+	size_t most;
+	bool other_user;
 } now;
+
+__attribute__((format(printf, 1, 2))) static void
+record(const char *format, ...)
+{
+	size_t used = strlen(now.calls);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(now.calls + used, sizeof(now.calls) - used, format, args);
+	va_end(args);
+}
 
 static void
 fail_next(enum call call, int code, unsigned good)
@@ -84,9 +111,11 @@ transfer_fails(enum call call, int fd, size_t length)
 STANDS_FOR(ssize_t, pread64, int fd, void *buf, size_t length, off_t offset)
 {
 	now.reads++;
-	return transfer_fails(READ, fd, length)
-		       ? -1
-		       : __real_pread64(fd, buf, length, offset);
+	length = now.most && length > now.most ? now.most : length;
+	if (transfer_fails(READ, fd, length))
+		return -1;
+	record("read;");
+	return __real_pread64(fd, buf, length, offset);
 }
 
 STANDS_FOR(
@@ -94,9 +123,11 @@ STANDS_FOR(
 {
 	if (now.writes_nothing)
 		return 0;
-	return transfer_fails(WRITE, fd, length)
-		       ? -1
-		       : __real_pwrite64(fd, buf, length, offset);
+	length = now.most && length > now.most ? now.most : length;
+	if (transfer_fails(WRITE, fd, length))
+		return -1;
+	record("write;");
+	return __real_pwrite64(fd, buf, length, offset);
 }
 
 STANDS_FOR(off_t, lseek64, int fd, off_t offset, int whence)
@@ -130,6 +161,7 @@ STANDS_FOR(int, ioctl, int fd, unsigned long request, void *argument)
 STANDS_FOR(int, fsync, int fd)
 {
 	now.fd = fd;
+	record("sync;");
 	return fails(SYNC) ? -1 : 0;
 }
 
@@ -137,9 +169,10 @@ STANDS_FOR(int, sync_file_range, int fd, off_t offset, off_t length,
 	unsigned flags)
 {
 	(void)fd;
-	assert_int_equal(flags, SYNC_FILE_RANGE_WRITE);
 	now.sent_from = offset;
 	now.sent = length;
+	record("%s %ld %ld;", flags == SYNC_FILE_RANGE_WRITE ? "send" : "await",
+		(long)(offset / (off_t)MI), (long)(length / (off_t)MI));
 	return 0;
 }
 
@@ -152,6 +185,60 @@ STANDS_FOR(int, fstat64, int fd, struct stat *st)
 		st->st_size = 0;
 	}
 	return rc;
+}
+
+STANDS_FOR(void *, mmap64, void *to, size_t length, int protection, int flags,
+	int fd, off_t offset)
+{
+	now.mapped = (uint64_t)offset;
+	return __real_mmap64(to, length, protection, flags, fd, offset);
+}
+
+STANDS_FOR(int, mincore, void *map, size_t length, unsigned char *list)
+{
+	(void)map;
+	now.looks++;
+	for (size_t i = 0; i < length / PAGE; i++)
+		list[i] = i < now.present[now.mapped / WINDOW];
+	record("look %u;", (unsigned)(now.mapped / WINDOW));
+	return 0;
+}
+
+STANDS_FOR(int, posix_fadvise64, int fd, off_t offset, off_t length, int advice)
+{
+	(void)fd;
+	assert_int_equal(advice, POSIX_FADV_DONTNEED);
+	record("drop %ld %ld;", (long)offset, (long)length);
+	return 0;
+}
+
+STANDS_FOR(uid_t, geteuid, void)
+{
+	return now.other_user ? 12345 : __real_geteuid();
+}
+
+STANDS_FOR(ssize_t, preadv64v2, int fd, const struct iovec *iov, int n,
+	off_t offset, int flags)
+{
+	(void)n;
+	(void)flags;
+	record("once;");
+	errno = now.dontcache;
+	return now.dontcache ? -1
+			     : __real_pread64(
+				       fd, iov->iov_base, iov->iov_len, offset);
+}
+
+STANDS_FOR(ssize_t, pwritev64v2, int fd, const struct iovec *iov, int n,
+	off_t offset, int flags)
+{
+	(void)n;
+	(void)flags;
+	record("once;");
+	errno = now.dontcache;
+	return now.dontcache ? -1
+			     : __real_pwrite64(
+				       fd, iov->iov_base, iov->iov_len, offset);
 }
 
 static unsigned char bytes[2 << 20] __attribute__((aligned(IMAGE_ALIGN)));
@@ -444,7 +531,7 @@ FILE_TEST(what_is_aligned_is_direct)
 	assert_int_equal(fcntl(now.direct_fd, F_GETFD), -1);
 }
 
-/* Counted from the bytes of each call: store_test.c has the rest. */
+/* Counted from the bytes of each call. */
 FILE_TEST(writes_are_sent_to_the_disk)
 {
 	begin(make_data(), use);
@@ -777,6 +864,195 @@ FILE_TEST(a_file_that_is_written_is_read_anew)
 	assert_ok(image_store_extent(
 		store, 69 * MI, 2 * MI, &length, &hole, &err));
 	assert_true(hole && length == MI);
+}
+
+/* Three windows: 16 pages of data in each of the first two, and a hole. */
+static int
+make_windows(void)
+{
+	int made = new_file();
+
+	assert_ok(ftruncate(made, 3 * (off_t)WINDOW));
+	memset(bytes, 'x', 16 * PAGE);
+	for (off_t i = 0; i < 2; i++)
+		assert_int_equal(__real_pwrite64(made, bytes, 16 * PAGE,
+					 i * (off_t)WINDOW),
+			16 * PAGE);
+	return made;
+}
+
+static const struct image_store_how dropping = {.drop_cache = true};
+
+static struct image_store *
+open_dropping(int made)
+{
+	struct image_store *file;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", made);
+	assert_ok(image_store_open(path, NULL, &dropping, &file, &err));
+	image_file(file)->sparse = false;
+	now.calls[0] = '\0';
+	now.dontcache = EOPNOTSUPP;
+	return file;
+}
+
+static struct image_store *
+use_dropping(int made)
+{
+	struct image_store *file;
+
+	assert_ok(image_store_use(made, "new", &dropping, &file, &err));
+	now.dontcache = EOPNOTSUPP;
+	return file;
+}
+
+/* Read, and record the calls. */
+static void
+record_read(uint64_t offset, size_t length)
+{
+	now.calls[0] = '\0';
+	assert_ok(image_store_read(store, offset, bytes, length, &err));
+}
+
+/* Other programs use them. */
+FILE_TEST(pages_that_were_there_stay)
+{
+	begin(make_windows(), open_dropping);
+
+	/* all data of the first window, which is most of it a hole */
+	now.present[0] = 16;
+	now.present[1] = 8;
+	record_read(0, PAGE);
+	assert_string_equal(now.calls, "once;look 0;read;");
+	record_read(8 * PAGE, PAGE);
+	assert_string_equal(now.calls, "read;");
+	record_read(WINDOW + PAGE, PAGE);
+	assert_string_equal(now.calls, "look 1;read;drop 67108864 8192;");
+	/* what was read counts for nothing */
+	now.present[1] = 16;
+	record_read(WINDOW + 5 * MI, 10);
+	assert_string_equal(now.calls, "read;drop 71303168 1048586;");
+	assert_int_equal(now.looks, 2);
+	/* at the end, what readahead brought where it was known to be absent */
+	now.calls[0] = '\0';
+	assert_ok(store->ops->unchanged(store, &err));
+	assert_string_equal(now.calls, "drop 67108864 67108864;");
+}
+
+FILE_TEST(more_than_half_of_the_data_has_to_be_there)
+{
+	for (unsigned present = 7; present <= 9; present++) {
+		begin(make_windows(), open_dropping);
+		now.present[0] = present;
+		record_read(0, PAGE);
+		assert_int_equal(!strstr(now.calls, "drop"), present == 9);
+	}
+}
+
+/* A read that passes the end of a window judges both. */
+FILE_TEST(each_window_is_judged_on_its_own)
+{
+	begin(make_windows(), open_dropping);
+
+	now.present[0] = 16;
+	record_read(WINDOW - PAGE, 2 * PAGE);
+	assert_string_equal(
+		now.calls, "once;look 0;read;look 1;read;drop 67108864 4096;");
+	begin(make_windows(), open_dropping);
+	now.present[1] = 16;
+	record_read(WINDOW - PAGE, 2 * PAGE);
+	assert_string_equal(now.calls,
+		"once;look 0;read;drop 62914560 4194304;look 1;read;");
+}
+
+/* Linux says of every page that it is present. */
+FILE_TEST(who_may_not_ask_drops_what_it_read)
+{
+	begin(make_windows(), open_dropping);
+
+	now.present[0] = 16;
+	now.other_user = true;
+	record_read(0, PAGE);
+	assert_string_equal(now.calls, "once;read;drop 0 4096;");
+}
+
+FILE_TEST(without_the_option_nothing_is_dropped)
+{
+	begin(make_windows(), open_again);
+
+	record_read(0, PAGE);
+	assert_ok(store->ops->unchanged(store, &err));
+	assert_string_equal(now.calls, "read;");
+}
+
+FILE_TEST(a_kernel_that_drops_needs_no_help)
+{
+	begin(make_windows(), open_dropping);
+
+	now.dontcache = 0;
+	record_read(0, PAGE);
+	assert_ok(store->ops->unchanged(store, &err));
+	assert_string_equal(now.calls, "once;");
+	/* an error of another kind is one */
+	now.dontcache = EIO;
+	assert_int_equal(image_store_read(store, 0, bytes, 1, &err), -EIO);
+	now.dontcache = EINVAL;
+	record_read(0, PAGE);
+	record_read(0, PAGE);
+	assert_string_equal(now.calls, "read;drop 0 4096;");
+}
+
+FILE_TEST(writeback_begins_every_16_mib)
+{
+	for (int drop = 0; drop < 2; drop++) {
+		begin(new_file(), drop ? use_dropping : use);
+		struct image_file *file = image_file(store);
+		image_file_wrote(file, 30 * MI, MI);
+		for (uint64_t i = 0; i < 14; i++)
+			image_file_wrote(file, (20 - i) * MI, MI);
+		assert_string_equal(now.calls, "");
+		image_file_wrote(file, 6 * MI, MI);
+		assert_string_equal(now.calls, "send 6 25;");
+		now.calls[0] = '\0';
+		image_file_wrote(file, 40 * MI, 15 * MI);
+		image_file_wrote(file, 55 * MI, MI);
+		assert_string_equal(now.calls,
+			drop ? "send 40 16;await 6 25;drop 6291456 26214400;"
+			     : "send 40 16;");
+	}
+}
+
+FILE_TEST(a_flush_drops_what_is_on_disk)
+{
+	begin(new_file(), use_dropping);
+
+	assert_ok(store->ops->flush(store, &err));
+	assert_string_equal(now.calls, "sync;drop 0 0;");
+	now.calls[0] = '\0';
+	fail_next(SYNC, EIO, 0);
+	assert_int_equal(store->ops->flush(store, &err), -EIO);
+	assert_string_equal(now.calls, "sync;");
+}
+
+FILE_TEST(short_calls_and_interrupts_are_no_failures)
+{
+	unsigned char back[3 * 1000 + 7];
+	begin(new_file(), use);
+
+	for (size_t i = 0; i < sizeof(back); i++)
+		bytes[i] = (unsigned char)(i * 7);
+	now.most = 1000;
+	fail_next(WRITE, EINTR, 0);
+	assert_ok(image_store_write(store, 5, bytes, sizeof(back), &err));
+	fail_next(READ, EINTR, 0);
+	assert_ok(image_store_read(store, 5, back, sizeof(back), &err));
+	assert_memory_equal(bytes, back, sizeof(back));
+	/* past the end */
+	assert_int_equal(
+		image_store_read(store, 6, back, sizeof(back), &err), -EIO);
+	assert_non_null(
+		strstr(err.text, "at offset 3012: the file was truncated"));
 }
 
 int
