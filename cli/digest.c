@@ -15,18 +15,6 @@ begin_json(struct json *json, const char *name, const struct image_source *img)
 		json_number(json, "virtual_size", image_source_size(img));
 }
 
-static void
-print_json(const char *name, const struct image_source *img,
-	const struct image_digests *digests)
-{
-	struct json json;
-
-	begin_json(&json, name, img);
-	cli_digests_json(&json, digests);
-	json_end(&json, '}');
-	putchar('\n');
-}
-
 struct listing {
 	struct json json;
 	size_t block;
@@ -109,9 +97,14 @@ digest(const struct cli *cli, const char *name, struct image_source *img,
 		image_source_settle(img, &err);
 		return cli_image_fail(name, &err);
 	}
-	if (cli->option[OPTION_JSON] && !block)
-		print_json(name, img, digests);
-	else if (!block)
+	if (cli->option[OPTION_JSON] && !block) {
+		struct json json;
+
+		begin_json(&json, name, img);
+		cli_digests_json(&json, digests);
+		json_end(&json, '}');
+		putchar('\n');
+	} else if (!block)
 		cli_digests_print(name, digests);
 	rc = cli_flush_stdout();
 	if (rc == 0)

@@ -57,15 +57,6 @@ print_libraries(bool has)
 	}
 }
 
-static void
-print_version(void)
-{
-	printf("hone %s", hone_version());
-	print_libraries(true);
-	print_libraries(false);
-	putchar('\n');
-}
-
 /*
  * Handle the options before the command. Returns -1 to continue, otherwise the
  * exit status.
@@ -78,7 +69,10 @@ run_global(const struct cli *cli)
 		return cli_flush_stdout();
 	}
 	if (cli->option[OPTION_VERSION]) {
-		print_version();
+		printf("hone %s", hone_version());
+		print_libraries(true);
+		print_libraries(false);
+		putchar('\n');
 		return cli_flush_stdout();
 	}
 	if (cli->option[OPTION_CPU_LIMIT]) {
@@ -220,29 +214,6 @@ occupy_standard_descriptors(void)
 	return 0;
 }
 
-/*
- * By default glibc keeps freed memory for the thread that had it. Blocks of xz
- * have several MiB, and those of one thread are of no use to another.
- */
-static void
-share_freed_memory(void)
-{
-#ifdef __GLIBC__
-	mallopt(M_ARENA_MAX, 1);
-#endif
-}
-
-/*
- * libcurl and GnuTLS would write the keys of each connection into a file that a
- * variable names, which a user may have inherited without knowing. There are no
- * other threads yet.
- */
-static void
-forget_key_log(void)
-{
-	unsetenv("SSLKEYLOGFILE");
-}
-
 int
 main(int argc, char **argv)
 {
@@ -251,8 +222,20 @@ main(int argc, char **argv)
 	if (occupy_standard_descriptors() != 0)
 		return CLI_FAILED;
 	signals_tell();
-	share_freed_memory();
-	forget_key_log();
+	/*
+	 * By default glibc keeps freed memory for the thread that had it.
+	 * Blocks of xz have several MiB, and those of one thread are of no use
+	 * to another.
+	 */
+#ifdef __GLIBC__
+	mallopt(M_ARENA_MAX, 1);
+#endif
+	/*
+	 * libcurl and GnuTLS would write the keys of each connection into a
+	 * file that a variable names, which a user may have inherited without
+	 * knowing. There are no other threads yet.
+	 */
+	unsetenv("SSLKEYLOGFILE");
 	int rc = cli_parse(&cli, IN_GLOBAL, argc, argv);
 	if (rc != 0)
 		return rc;

@@ -308,17 +308,6 @@ measure(struct progress *progress, uint64_t now)
 	progress->rate_done = progress->done;
 }
 
-/* Show the present values in each way. */
-static void
-show(struct progress *progress, uint64_t now)
-{
-	progress->next_ns = now + REDRAW_NS;
-	measure(progress, now);
-	bar_tell(progress);
-	if (progress->bar)
-		bar_draw(progress);
-}
-
 void
 progress_phase(struct progress *progress, const char *phase, const char *store,
 	uint64_t total)
@@ -376,8 +365,13 @@ progress_update(void *opaque, uint64_t done)
 	uint64_t now = cli_now_ns();
 
 	progress->done = done;
-	if (now >= progress->next_ns)
-		show(progress, now);
+	if (now >= progress->next_ns) {
+		progress->next_ns = now + REDRAW_NS;
+		measure(progress, now);
+		bar_tell(progress);
+		if (progress->bar)
+			bar_draw(progress);
+	}
 	if (progress->fd < 0)
 		return;
 	if (progress->json)

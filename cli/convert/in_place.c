@@ -35,15 +35,6 @@ refuse_source(const struct job *job)
 	return same ? cli_fail(job->name, "is the source, or a file of it") : 0;
 }
 
-/* Only the image is written to stdout, whose reader may end early. */
-static void
-report_to_stderr(void)
-{
-	signal(SIGPIPE, SIG_IGN);
-	fflush(stdout);
-	dup2(STDERR_FILENO, STDOUT_FILENO);
-}
-
 int
 in_place_open(struct job *job)
 {
@@ -57,8 +48,13 @@ in_place_open(struct job *job)
 	if (rc == 0 && image_target_open(job->cli->addresses[1], &job->write,
 			       &job->store, &err) < 0)
 		rc = cli_image_fail(job->name, &err);
-	if (rc == 0 && convert_to_stdout(job))
-		report_to_stderr();
+	if (rc == 0 && convert_to_stdout(job)) {
+		/* Only the image is written to stdout, whose reader may end
+		 * early. */
+		signal(SIGPIPE, SIG_IGN);
+		fflush(stdout);
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+	}
 	return rc;
 }
 
@@ -130,18 +126,6 @@ state_of_failed_copy(const struct job *job, bool is_whole)
 			  "and last MiB";
 }
 
-/* Only the report has the usage. To find it, a server is asked about all of
- * DST, which may have EiB. */
-static int
-find_usage(struct job *job, struct image_error *err)
-{
-	const struct cli *cli = job->cli;
-
-	if (cli->option[OPTION_QUIET] && !cli->option[OPTION_JSON])
-		return 0;
-	return image_target_usage(job->store, &job->output.usage, err);
-}
-
 /*
  * Write DST, its ends last. A failure at the ends leaves open which bytes are
  * on the disk.
@@ -170,7 +154,13 @@ in_place_fill(struct job *job, struct image_error *err)
 	if (rc < 0)
 		return rc;
 	job->state = "; DST was written to its end";
-	return find_usage(job, err);
+	/* Only the report has the usage. To find it, a server is asked about
+	 * all of DST, which may have EiB. */
+	const struct cli *cli = job->cli;
+
+	if (cli->option[OPTION_QUIET] && !cli->option[OPTION_JSON])
+		return 0;
+	return image_target_usage(job->store, &job->output.usage, err);
 }
 
 /*

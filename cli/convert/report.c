@@ -99,22 +99,6 @@ print_text(const struct job *job)
 	putchar('\n');
 }
 
-/* A raw DST has the digest, and a packed one when it is unpacked. */
-static void
-print_digests(const struct job *job)
-{
-	const char *name = job->cli->operands[1];
-	struct image_digests printed = job->digests;
-	size_t length;
-
-	bool named =
-		image_packing_by_suffix(name, &length) == job->create.packing;
-	char *unpacked = job_packs(job) && named ? strndup(name, length) : NULL;
-	printed.count = job->n_printed;
-	cli_digests_print(unpacked ? unpacked : name, &printed);
-	free(unpacked);
-}
-
 void
 report_print(const struct job *job)
 {
@@ -130,5 +114,15 @@ report_print(const struct job *job)
 	if (job->cli->option[OPTION_JSON] || job->cli->option[OPTION_QUIET] ||
 		!job->n_printed)
 		return;
-	print_digests(job);
+	/* A raw DST has the digest, and a packed one when it is unpacked. */
+	const char *name = job->cli->operands[1];
+	struct image_digests printed = job->digests;
+	size_t length;
+
+	bool named =
+		image_packing_by_suffix(name, &length) == job->create.packing;
+	char *unpacked = job_packs(job) && named ? strndup(name, length) : NULL;
+	printed.count = job->n_printed;
+	cli_digests_print(unpacked ? unpacked : name, &printed);
+	free(unpacked);
 }

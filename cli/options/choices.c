@@ -70,13 +70,6 @@ print_choices(const struct image_format *format)
 	print_rows(option);
 }
 
-static void
-print_source_choices(void)
-{
-	puts("Options of SRC:");
-	print_rows(image_open_options());
-}
-
 int
 cli_print_choices(const struct cli *cli)
 {
@@ -92,7 +85,8 @@ cli_print_choices(const struct cli *cli)
 	for (size_t i = 0; !format && image_format(i); i++)
 		if (image_format_writable(image_format(i)))
 			print_choices(image_format(i));
-	print_source_choices();
+	puts("Options of SRC:");
+	print_rows(image_open_options());
 	return cli_flush_stdout();
 }
 

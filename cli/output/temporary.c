@@ -164,17 +164,6 @@ make(struct output *output, mode_t mode)
 	return 0;
 }
 
-static void
-discard(struct output *output)
-{
-	if (output->named)
-		unlinkat(output->directory, output->temporary, 0);
-	signals_remove(-1, NULL);
-	output->named = false;
-	close(output->fd);
-	output->fd = -1;
-}
-
 /*
  * A new file gets the permissions of the source, restricted by the umask or by
  * the default ACL of the directory. A file that replaces another one is private
@@ -198,7 +187,12 @@ output_make(struct output *output)
 	/* The mount option grpid gives the file the group of the directory. */
 	if (st.st_gid == group)
 		return 0;
-	discard(output);
+	if (output->named)
+		unlinkat(output->directory, output->temporary, 0);
+	signals_remove(-1, NULL);
+	output->named = false;
+	close(output->fd);
+	output->fd = -1;
 	return make(output, output_mode(output, st.st_gid));
 }
 

@@ -120,15 +120,6 @@ manifest_free(struct manifest *manifest)
 	free(manifest->mf.text);
 }
 
-static int
-fail_line(const struct manifest *manifest, const char *store, unsigned number,
-	struct image_error *err)
-{
-	return image_damaged(err, store, -EINVAL,
-		"its manifest '%.200s' has no digest of a file on line %u",
-		manifest->mf.name, number);
-}
-
 /* Parse a line, which has one of the algorithms of OVF. */
 static bool
 parse_line(const char *text, const char *end, struct line *line)
@@ -325,8 +316,10 @@ check_lines(const struct verified *v, const struct digests *ovf,
 
 	while (rc == 0 && (more = next_line(&rest, &line)) != 0) {
 		if (more < 0)
-			return fail_line(
-				v->manifest, v->name, rest.number, err);
+			return image_damaged(err, v->name, -EINVAL,
+				"its manifest '%.200s' has no digest of a file "
+				"on line %u",
+				v->manifest->mf.name, rest.number);
 		if (is_for(v->manifest, &line, v->disk)) {
 			named = true;
 			proven |= image_algorithm_is_safe(

@@ -456,17 +456,6 @@ choose(struct member *m, const char *wanted, bool *found,
 	return 0;
 }
 
-/* Search for a disk that stands before the description that names it. */
-static void
-search_again(struct member *m)
-{
-	m->noted = true;
-	m->searches = 0;
-	m->seen[0] = '\0';
-	m->seen_all = false;
-	m->tar = (struct tar){.store = m->tar.store, .named = m->tar.named};
-}
-
 static int
 search(struct member *m, const char *wanted, struct image_error *err)
 {
@@ -480,7 +469,14 @@ search(struct member *m, const char *wanted, struct image_error *err)
 			if (wanted || m->noted || !m->manifest.ovf.name ||
 				m->store.below->forward)
 				return not_found(m, wanted, err);
-			search_again(m);
+			/* Search for a disk that stands before the description
+			 * that names it. */
+			m->noted = true;
+			m->searches = 0;
+			m->seen[0] = '\0';
+			m->seen_all = false;
+			m->tar = (struct tar){
+				.store = m->tar.store, .named = m->tar.named};
 			continue;
 		}
 		if (rc == 0)

@@ -104,18 +104,6 @@ next_block(struct sink *s, int *rc, struct image_error *err)
 	return memset(s->in + s->used - BLOCK, 0, BLOCK);
 }
 
-static void
-put_header(struct sink *s, unsigned char *block)
-{
-	const struct tar_entry entry = {
-		"disk.raw", 'S', .mode = 0644, .size = s->planned};
-
-	tar_put(block, &entry);
-	block[MORE] = s->entries > IN_HEADER;
-	tar_put_number(block + REAL_SIZE, s->base.size);
-	tar_put_sum(block);
-}
-
 /* Put an entry of the list into the header, or into a block after it. */
 static int
 put_entry(struct sink *s, unsigned char *header, uint64_t index,
@@ -183,7 +171,13 @@ write_list(struct sink *s, struct image_source *source, struct image_error *err)
 	if (rc < 0)
 		return rc;
 	s->position = GZIP_HEADER;
-	put_header(s, header);
+	const struct tar_entry entry = {
+		"disk.raw", 'S', .mode = 0644, .size = s->planned};
+
+	tar_put(header, &entry);
+	header[MORE] = s->entries > IN_HEADER;
+	tar_put_number(header + REAL_SIZE, s->base.size);
+	tar_put_sum(header);
 	memcpy(s->in, header, BLOCK);
 	s->used = BLOCK;
 	rc = walk_data(s, source, header, true, err);

@@ -102,15 +102,6 @@ test(int fd, int first, int length, const char *what, char *text, size_t size)
 	return refuse(what, text, size);
 }
 
-/* Every command that reads an image has the option. */
-static void
-add_hint(char *text, size_t size)
-{
-	size_t length = strlen(text);
-	snprintf(text + length, size - length,
-		"; add --force-share to read the image anyway");
-}
-
 /* A file system without locks is treated like a file that nobody has locked. */
 static int
 conclude(int rc)
@@ -135,8 +126,12 @@ image_lock_shared(int fd, char *text, size_t size)
 	if (rc == 0)
 		rc = test(fd, FORBIDS + READ_CONSISTENT, 1,
 			"may be inconsistent: it is open in", text, size);
-	if (rc == -EBUSY)
-		add_hint(text, size);
+	if (rc == -EBUSY) {
+		/* Every command that reads an image has the option. */
+		size_t length = strlen(text);
+		snprintf(text + length, size - length,
+			"; add --force-share to read the image anyway");
+	}
 	return conclude(rc);
 }
 

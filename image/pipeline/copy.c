@@ -140,16 +140,6 @@ split(struct image_copy_own *own, size_t at, const struct image_place *place)
 	put->place.stored = place->length;
 }
 
-static void
-add_up(struct image_copied *to, const struct image_copied *from)
-{
-	to->data += from->data;
-	to->zero += from->zero;
-	to->hole += from->hole;
-	to->compressed_from += from->compressed_from;
-	to->compressed_to += from->compressed_to;
-}
-
 /* Set where the bytes of a put go. */
 static int
 place_put(struct image_copy *copy, struct image_copy_own *own, size_t at,
@@ -188,7 +178,11 @@ copy_order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 		place_lists(copy, own);
 		put_zeros(copy, own, chunk->offset, chunk->length);
 	}
-	add_up(copy->copied, &own->copied);
+	copy->copied->data += own->copied.data;
+	copy->copied->zero += own->copied.zero;
+	copy->copied->hole += own->copied.hole;
+	copy->copied->compressed_from += own->copied.compressed_from;
+	copy->copied->compressed_to += own->copied.compressed_to;
 	int rc = image_copy_limit(
 		copy->sink, copy->copied, copy->max_written, err);
 	for (size_t i = 0; rc == 0 && i < own->n_puts; i++)

@@ -141,18 +141,6 @@ do_write(struct pipeline *p, struct image_scratch *scratch)
 	return true;
 }
 
-/* The disk ends in the chunk or before it. */
-static void
-meet_end(struct pipeline *p, const struct image_chunk *chunk)
-{
-	uint64_t end = chunk->offset + chunk->length;
-
-	if (end < p->size)
-		p->size = end;
-	/* No more chunks are cut. */
-	p->offset = p->size;
-}
-
 /* Returns the time from which run->rate allows another read. */
 static uint64_t
 due_ns(const struct pipeline *p)
@@ -217,8 +205,15 @@ do_work(struct pipeline *p, struct image_scratch *scratch)
 		pthread_mutex_unlock(&p->lock);
 		bool ends = work(p, scratch, task);
 		pthread_mutex_lock(&p->lock);
-		if (ends)
-			meet_end(p, &task->chunk);
+		if (ends) {
+			/* The disk ends in the chunk or before it. */
+			uint64_t end = task->chunk.offset + task->chunk.length;
+
+			if (end < p->size)
+				p->size = end;
+			/* No more chunks are cut. */
+			p->offset = p->size;
+		}
 	}
 	submit(p, task);
 	return true;

@@ -174,15 +174,6 @@ file_resize(struct image_store *store, uint64_t size, struct image_error *err)
 	return 0;
 }
 
-static int
-seek_failed(struct image_store *store, const char *what, uint64_t offset,
-	int rc, struct image_error *err)
-{
-	return image_fail(err, store->name, rc,
-		"cannot be searched for %s from offset %" PRIu64 ": %s", what,
-		offset, strerror(-rc));
-}
-
 /* unchanged() reports a change of the file since it was opened, at the end. */
 static int
 file_extent(struct image_store *store, uint64_t offset, uint64_t limit,
@@ -192,8 +183,10 @@ file_extent(struct image_store *store, uint64_t offset, uint64_t limit,
 
 	int rc = image_file_find(image_file(store), offset, &part);
 	if (rc < 0)
-		return seek_failed(store, part.in_data ? "a hole" : "data",
-			offset, rc, err);
+		return image_fail(err, store->name, rc,
+			"cannot be searched for %s from offset %" PRIu64 ": %s",
+			part.in_data ? "a hole" : "data", offset,
+			strerror(-rc));
 	*hole = part.hole;
 	*length = limit;
 	if (part.end > offset && part.end - offset < limit)

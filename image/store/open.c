@@ -83,25 +83,6 @@ open_path(const char *path, struct image_error *err)
 	return fd;
 }
 
-/* Open name, which has no symbolic links in it, below a directory. */
-static int
-open_beneath(int directory, const char *name)
-{
-	struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
-	};
-	long fd;
-
-	do
-		fd = syscall(SYS_openat2, directory, name, &how, sizeof(how));
-	while (fd < 0 && (errno == EINTR || errno == EAGAIN));
-	/* Linux before 5.6 and some sandboxes have no openat2(). */
-	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-		fd = openat(directory, name, (int)how.flags);
-	return (int)fd;
-}
-
 /* The part of path below the directory, or NULL. Both are canonical. */
 static const char *
 part_below(const char *path, const char *directory)
@@ -137,7 +118,21 @@ open_resolved(const char *path, const char *resolved, const char *below,
 			"is not a regular file; an image may refer to regular "
 			"files only");
 	} else {
-		rc = open_beneath(at, part);
+		/* Open name, which has no symbolic links in it, below a
+		 * directory. */
+		struct open_how how = {
+			.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW,
+			.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+		};
+		long fd;
+
+		do
+			fd = syscall(SYS_openat2, at, part, &how, sizeof(how));
+		while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+		/* Linux before 5.6 and some sandboxes have no openat2(). */
+		if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+			fd = openat(at, part, (int)how.flags);
+		rc = (int)fd;
 		if (rc < 0)
 			rc = image_fail(err, path, -errno,
 				"cannot be opened: %s", strerror(errno));

@@ -16,14 +16,6 @@ struct fd_stream {
 	uint64_t position;
 };
 
-/* Another process may have made the pipe non-blocking. */
-static void
-wait_for_bytes(int fd)
-{
-	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-	poll(&poll_fd, 1, -1);
-}
-
 static int
 fd_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
 	struct image_error *err)
@@ -37,9 +29,12 @@ fd_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
 			s->position += (uint64_t)n;
 			return 0;
 		}
-		if (errno == EAGAIN)
-			wait_for_bytes(s->fd);
-		else if (errno != EINTR)
+		if (errno == EAGAIN) {
+			/* Another process may have made the pipe non-blocking.
+			 */
+			struct pollfd poll_fd = {.fd = s->fd, .events = POLLIN};
+			poll(&poll_fd, 1, -1);
+		} else if (errno != EINTR)
 			return image_fail(err, stream->name, -errno,
 				"cannot be read at offset %" PRIu64 ": %s",
 				s->position, strerror(errno));

@@ -195,23 +195,6 @@ set_blob(const struct packed_layer *layer, struct image_layout_file *file,
 }
 
 static int
-set_config(struct packed_layer *layer, const char *archive, char *digits,
-	struct image_error *err)
-{
-	struct image_layout_file *file = &layer->layout.files[CONFIG];
-	int length;
-
-	if (layer->how->container)
-		length = snprintf(file->text, IMAGE_LAYOUT_TEXT,
-			"{%s,\"config\":{},\"rootfs\":{\"type\":\"layers\","
-			"\"diff_ids\":[\"sha256:%s\"]}}",
-			layer->platform, archive);
-	else
-		length = snprintf(file->text, IMAGE_LAYOUT_TEXT, "{}");
-	return set_blob(layer, file, length, digits, err);
-}
-
-static int
 set_manifest(struct packed_layer *layer, const char *config, const char *blob,
 	char *digits, struct image_error *err)
 {
@@ -322,7 +305,17 @@ packed_layer_end(struct packed_sink *s, struct image_error *err)
 	if (rc < 0)
 		return rc;
 	name_blob(&layer->layout.files[LAYER], blob);
-	rc = set_config(layer, archive, config, err);
+	struct image_layout_file *file = &layer->layout.files[CONFIG];
+	int length;
+
+	if (layer->how->container)
+		length = snprintf(file->text, IMAGE_LAYOUT_TEXT,
+			"{%s,\"config\":{},\"rootfs\":{\"type\":\"layers\","
+			"\"diff_ids\":[\"sha256:%s\"]}}",
+			layer->platform, archive);
+	else
+		length = snprintf(file->text, IMAGE_LAYOUT_TEXT, "{}");
+	rc = set_blob(layer, file, length, config, err);
 	if (rc == 0)
 		rc = set_manifest(layer, config, blob, manifest, err);
 	if (rc < 0)

@@ -437,21 +437,6 @@ qcow2_feature_name(
 		snprintf(text, size, "bit %u", bit);
 }
 
-/* The message has a command that serves the image decrypted. */
-static int
-refuse_encrypted(
-	const struct qcow2_header *h, const char *name, struct image_error *err)
-{
-	const char *method = h->crypt_method == 1 ? "aes" : "luks";
-
-	return image_fail(err, name, -ENOTSUP,
-		"is encrypted (%s); \"qemu-nbd --read-only -c /dev/nbd0 "
-		"--object secret,id=key,file=PASSPHRASE --image-opts "
-		"driver=qcow2,encrypt.format=%s,encrypt.key-secret=key,"
-		"file.filename=IMAGE\" serves it decrypted as /dev/nbd0",
-		method, method);
-}
-
 int
 qcow2_header_supported(
 	const struct qcow2_header *h, const char *name, struct image_error *err)
@@ -471,7 +456,18 @@ qcow2_header_supported(
 		return image_damaged(err, name, -ENOTSUP,
 			"is marked corrupt (bit 1 of incompatible_features); "
 			"\"qemu-img check -r all\" may repair the image");
-	if (h->crypt_method)
-		return refuse_encrypted(h, name, err);
+	if (h->crypt_method) {
+		/* The message has a command that serves the image decrypted. */
+		const char *method = h->crypt_method == 1 ? "aes" : "luks";
+
+		return image_fail(err, name, -ENOTSUP,
+			"is encrypted (%s); \"qemu-nbd --read-only -c "
+			"/dev/nbd0 --object secret,id=key,file=PASSPHRASE "
+			"--image-opts "
+			"driver=qcow2,encrypt.format=%s,encrypt.key-secret=key,"
+			"file.filename=IMAGE\" serves it decrypted as "
+			"/dev/nbd0",
+			method, method);
+	}
 	return 0;
 }

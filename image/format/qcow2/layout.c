@@ -96,19 +96,14 @@ qcow2_refcount_table_fits(uint64_t entries)
 	return entries <= UINT64_C(1) << MAX_REFCOUNT_TABLE_ENTRIES_BITS;
 }
 
-/* Bytes of the file that the largest refcount table counts, as a power of two:
- * entries of the table, entries of a block, bytes of a cluster. */
-static unsigned
-countable_bits(unsigned cluster_bits, unsigned refcount_order)
-{
-	return MAX_REFCOUNT_TABLE_ENTRIES_BITS + cluster_bits + 3 -
-	       refcount_order + cluster_bits;
-}
-
 static bool
 whole_disk_fits(const struct qcow2_geometry *g, unsigned cluster_bits)
 {
-	unsigned bits = countable_bits(cluster_bits, g->refcount_order);
+	/* Bytes of the file that the largest refcount table counts, as a power
+	 * of two: entries of the table, entries of a block, bytes of a cluster.
+	 */
+	unsigned bits = MAX_REFCOUNT_TABLE_ENTRIES_BITS + cluster_bits + 3 -
+			g->refcount_order + cluster_bits;
 	/* At most an entry of 8 bytes and a count of 8 bytes for each 512
 	 * bytes of data, and the two tables. */
 	uint64_t metadata = g->size / 16 + ((uint64_t)64 << 20);

@@ -609,19 +609,6 @@ add_standard(struct pending *pending, const struct qcow2_place *place,
 	return rc;
 }
 
-static int
-bad_cluster(const struct batch *batch, const struct packed *packed,
-	struct image_error *err)
-{
-	return image_damaged(err, batch->layer->base.store->name, -EINVAL,
-		"compressed cluster of guest offset 0x%" PRIx64 " at 0x%" PRIx64
-		" (%" PRIu32 " %s) does not decompress to exactly one "
-		"cluster of %" PRIu64 " bytes",
-		packed->guest, packed->host, packed->stored,
-		image_plural(packed->stored, "byte", "bytes"),
-		batch->layer->base.unit);
-}
-
 /*
  * A whole cluster is decompressed to its destination, a part through `spare`.
  */
@@ -639,7 +626,15 @@ unpack(const struct batch *batch, const struct packed *packed,
 	if (rc == -ENOMEM)
 		return image_no_memory(err);
 	if (rc < 0)
-		return bad_cluster(batch, packed, err);
+		return image_damaged(err, batch->layer->base.store->name,
+			-EINVAL,
+			"compressed cluster of guest offset 0x%" PRIx64
+			" at 0x%" PRIx64 " (%" PRIu32
+			" %s) does not decompress to exactly one "
+			"cluster of %" PRIu64 " bytes",
+			packed->guest, packed->host, packed->stored,
+			image_plural(packed->stored, "byte", "bytes"),
+			batch->layer->base.unit);
 	if (!whole)
 		memcpy(packed->to, spare + packed->skip, packed->length);
 	return 0;

@@ -64,19 +64,6 @@ set_cluster_size(
 	return 0;
 }
 
-static int
-set_refcount_bits(
-	struct image_create *create, uint64_t value, struct image_error *err)
-{
-	if (!power_of_two(value, 1, 64))
-		return image_fail(err, NULL, -EINVAL,
-			"refcount_bits %" PRIu64
-			" is not a power of two from 1 to 64",
-			value);
-	create->refcount_bits = (unsigned)value;
-	return 0;
-}
-
 int
 qcow2_set(struct image_create *create, const struct image_option *option,
 	uint64_t value, struct image_error *err)
@@ -104,7 +91,13 @@ qcow2_set(struct image_create *create, const struct image_option *option,
 		return 0;
 	default:
 		assert(option - qcow2_options == REFCOUNT_BITS);
-		return set_refcount_bits(create, value, err);
+		if (!power_of_two(value, 1, 64))
+			return image_fail(err, NULL, -EINVAL,
+				"refcount_bits %" PRIu64
+				" is not a power of two from 1 to 64",
+				value);
+		create->refcount_bits = (unsigned)value;
+		return 0;
 	}
 }
 

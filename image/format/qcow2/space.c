@@ -40,13 +40,6 @@ first_in_memory(const struct qcow2_space *s)
 	return s->first << per_block_bits(s);
 }
 
-/* The end of the clusters that the blocks in memory can count. */
-static uint64_t
-end_in_memory(const struct qcow2_space *s)
-{
-	return (s->first + s->room) << per_block_bits(s);
-}
-
 static uint64_t
 get_count(const struct qcow2_space *s, uint64_t cluster)
 {
@@ -134,7 +127,8 @@ count_in_memory(struct qcow2_space *s)
 {
 	unsigned order = s->geometry->refcount_order;
 	uint64_t first = first_in_memory(s);
-	uint64_t end = end_in_memory(s);
+	/* The end of the clusters that the blocks in memory can count. */
+	uint64_t end = (s->first + s->room) << per_block_bits(s);
 
 	if (end > s->next)
 		end = s->next;

@@ -885,15 +885,6 @@ load_dynamic(struct vhd_source *v, struct image_error *err)
 	return vhd_load_table(v, end, err);
 }
 
-static int
-too_short(
-	const struct image_store *store, uint64_t size, struct image_error *err)
-{
-	return image_fail(err, store->name, -EINVAL,
-		"has %" PRIu64 " %s, too few for the footer of a VHD", size,
-		image_plural(size, "byte", "bytes"));
-}
-
 /*
  * The size of a fixed disk is in the last bytes: read a stream up to them.
  * visited: what comes before them is not needed any more.
@@ -1004,7 +995,9 @@ load(struct vhd_source *v, const struct image_open *how, bool whole,
 
 	int rc = image_store_reach(store, 0, sizeof(head), &reached, err);
 	if (rc == 0 && reached < VHD_FOOTER)
-		return too_short(store, reached, err);
+		return image_fail(err, store->name, -EINVAL,
+			"has %" PRIu64 " %s, too few for the footer of a VHD",
+			reached, image_plural(reached, "byte", "bytes"));
 	if (rc == 0)
 		rc = image_store_read(store, 0, head, sizeof(head), err);
 	bool dynamic = rc == 0 && vhd_has_cookie(head, sizeof(head));
@@ -1154,19 +1147,6 @@ check_bitmaps(struct check *k, struct image_error *err)
 	return 0;
 }
 
-static void
-check_block_size(struct check *k)
-{
-	uint32_t size = k->v->header.block_size;
-
-	image_verdict_add(k->verdict, "block_size", size < MIN_BLOCK,
-		size < MIN_BLOCK
-			? "block size %" PRIu32 " of the header is less than "
-			  "4096, and QEMU reads such blocks without a bitmap"
-			: "%" PRIu32,
-		size);
-}
-
 /* Set *dirty to whether the disk has bytes that are not zero in a range. */
 static int
 find_disk_bytes(struct check *k, struct image_source *source, uint64_t at,
@@ -1260,7 +1240,16 @@ check_disk(struct check *k, struct image_error *err)
 		return image_no_memory(err);
 	int rc = check_sizes(k, err);
 	if (rc == 0 && v->table) {
-		check_block_size(k);
+		uint32_t size = k->v->header.block_size;
+
+		image_verdict_add(k->verdict, "block_size", size < MIN_BLOCK,
+			size < MIN_BLOCK
+				? "block size %" PRIu32
+				  " of the header is less than "
+				  "4096, and QEMU reads such blocks without a "
+				  "bitmap"
+				: "%" PRIu32,
+			size);
 		if (v->header.block_size >= MIN_BLOCK)
 			rc = check_bitmaps(k, err);
 	}

@@ -395,23 +395,6 @@ check_bytes(const struct parser *p, const char *text, size_t end, size_t length)
 	return 0;
 }
 
-/*
- * QEMU looks for the name of this field in the whole text, and opens the file
- * that follows it, also in a comment.
- */
-static int
-check_hint(const char *text, size_t length, const struct parser *p)
-{
-	static const char hint[] = "parentFileNameHint";
-
-	if (p->descriptor->parent || !memmem(text, length, hint, strlen(hint)))
-		return 0;
-	return image_fail(p->err, p->name, -EPERM,
-		"its descriptor has %s in a comment or a value, where QEMU "
-		"finds the name of a parent",
-		hint);
-}
-
 int
 vmdk_parse_descriptor(const char *text, size_t length, const char *name,
 	bool strict, struct vmdk_descriptor *descriptor,
@@ -442,7 +425,18 @@ vmdk_parse_descriptor(const char *text, size_t length, const char *name,
 		*err = of_bytes;
 	if (bytes < 0 || rc < 0)
 		return bytes < 0 ? bytes : rc;
-	return check_hint(text, end, &p);
+	/*
+	 * QEMU looks for the name of this field in the whole text, and opens
+	 * the file that follows it, also in a comment.
+	 */
+	static const char hint[] = "parentFileNameHint";
+
+	if (p.descriptor->parent || !memmem(text, end, hint, strlen(hint)))
+		return 0;
+	return image_fail(p.err, p.name, -EPERM,
+		"its descriptor has %s in a comment or a value, where QEMU "
+		"finds the name of a parent",
+		hint);
 }
 
 void

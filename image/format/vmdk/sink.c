@@ -120,15 +120,6 @@ vmdk_sink(struct image_sink *sink)
 	return (struct sink *)sink;
 }
 
-/* Write a marker that is followed by `sectors` sectors. */
-static void
-put_marker(unsigned char *to, uint64_t sectors, uint32_t type)
-{
-	memset(to, 0, VMDK_SECTOR);
-	image_put_le64(to, sectors);
-	image_put_le32(to + 12, type);
-}
-
 static int64_t
 vmdk_sink_encode(const struct image_sink *sink, struct image_scratch *scratch,
 	uint64_t guest, const void *unit, void *to)
@@ -206,7 +197,9 @@ append(struct sink *s, uint32_t type, const void *bytes, size_t length,
 		return image_no_memory(err);
 	later->offset = s->end;
 	later->length = VMDK_SECTOR + padded;
-	put_marker(later->bytes, padded / VMDK_SECTOR, type);
+	memset(later->bytes, 0, VMDK_SECTOR);
+	image_put_le64(later->bytes, padded / VMDK_SECTOR);
+	image_put_le32(later->bytes + 12, type);
 	if (length)
 		memcpy(later->bytes + VMDK_SECTOR, bytes, length);
 	s->end += later->length;

@@ -133,19 +133,6 @@ check_type(const struct vmdk_source *v, const struct vmdk_line *line,
 }
 
 static int
-check_flat(const struct vmdk_extent *e, struct image_error *err)
-{
-	uint64_t length = e->end - e->begin;
-
-	if (e->host <= e->store->size && e->store->size - e->host >= length)
-		return 0;
-	return image_damaged(err, e->store->name, -EINVAL,
-		"has %" PRIu64 " bytes, and its descriptor has an extent of "
-		"%" PRIu64 " bytes at offset %" PRIu64 " of the file",
-		e->store->size, length, e->host);
-}
-
-static int
 open_sparse(
 	struct vmdk_source *v, struct vmdk_extent *e, struct image_error *err)
 {
@@ -208,7 +195,14 @@ open_extent(struct vmdk_source *v, const struct vmdk_line *line,
 		return open_sparse(v, e, err);
 	e->kind = VMDK_FLAT;
 	e->host = line->offset * VMDK_SECTOR;
-	return check_flat(e, err);
+	uint64_t length = e->end - e->begin;
+
+	if (e->host <= e->store->size && e->store->size - e->host >= length)
+		return 0;
+	return image_damaged(err, e->store->name, -EINVAL,
+		"has %" PRIu64 " bytes, and its descriptor has an extent of "
+		"%" PRIu64 " bytes at offset %" PRIu64 " of the file",
+		e->store->size, length, e->host);
 }
 
 /* Returns the first file that the descriptor names, or NULL. */
