@@ -15,6 +15,8 @@ enum completion_kind {
 	COMPLETION_FOLDER,
 };
 
+#define CACHE_MODES "none writeback writethrough directsync unsafe"
+
 static const char *before;
 
 static void
@@ -25,14 +27,25 @@ put(const char *word)
 }
 
 static void
-put_formats(bool written)
+put_formats(bool (*is_offered)(const struct image_format *format))
 {
 	const struct image_format *format;
 
 	for (size_t i = 0; (format = image_format(i)); i++)
-		if (written ? image_format_writable(format)
-			    : image_format_readable(format))
+		if (is_offered(format))
 			put(image_format_name(format));
+}
+
+static void
+put_readable(void)
+{
+	put_formats(image_format_readable);
+}
+
+static void
+put_writable(void)
+{
+	put_formats(image_format_writable);
 }
 
 static void
@@ -77,6 +90,12 @@ put_created(void)
 }
 
 static void
+put_source(void)
+{
+	put_choices(image_open_options());
+}
+
+static void
 put_groups(void)
 {
 	for (int id = 0; id < GROUP_COUNT; id++)
@@ -96,41 +115,43 @@ put_features(void)
 			put(name);
 }
 
+/* The words for the values of options: a text, or what prints them. */
+static const struct {
+	enum completion_kind kind;
+	const char *words;
+	void (*put)(void);
+} values[OPTION_COUNT] = {
+	[OPTION_FORMAT] = {COMPLETION_WORD, .put = put_readable},
+	[OPTION_FORMAT_B] = {COMPLETION_WORD, .put = put_readable},
+	[OPTION_OUTPUT_FORMAT] = {COMPLETION_WORD, .put = put_writable},
+	[OPTION_PACK] = {COMPLETION_WORD, "zst gz none"},
+	[OPTION_OCI_TYPE] = {COMPLETION_WORD, "containerdisk artifact"},
+	[OPTION_CACHE] = {COMPLETION_WORD, "auto keep drop"},
+	[OPTION_TARGET_CACHE] = {COMPLETION_WORD, CACHE_MODES},
+	[OPTION_SOURCE_CACHE] = {COMPLETION_WORD, CACHE_MODES},
+	[OPTION_WINDOW] = {COMPLETION_WORD, "12 15"},
+	[OPTION_COMPLETION] = {COMPLETION_WORD, "bash zsh fish"},
+	[OPTION_EXPLAIN] = {COMPLETION_WORD, .put = put_groups},
+	[OPTION_CREATE] = {COMPLETION_LIST, .put = put_created},
+	[OPTION_SOURCE] = {COMPLETION_LIST, .put = put_source},
+	[OPTION_DIGEST] = {COMPLETION_LIST, .put = put_algorithms},
+	[OPTION_ALGORITHM] = {COMPLETION_LIST, .put = put_algorithms},
+	[OPTION_UNPACK] = {COMPLETION_LIST, "auto none gzip xz zstd bzip2"},
+	[OPTION_TRACE] = {COMPLETION_LIST, "http nbd"},
+	[OPTION_CPU_LIMIT] = {COMPLETION_LIST, .put = put_features},
+	[OPTION_EXPECT_FILE] = {COMPLETION_FILE},
+};
+
 static enum completion_kind
 kind_of(enum option_id id)
 {
 	const char *value = cli_options[id].value;
 
-	switch (id) {
-	case OPTION_FORMAT:
-	case OPTION_FORMAT_B:
-	case OPTION_OUTPUT_FORMAT:
-	case OPTION_PACK:
-	case OPTION_OCI_TYPE:
-	case OPTION_CACHE:
-	case OPTION_TARGET_CACHE:
-	case OPTION_SOURCE_CACHE:
-	case OPTION_WINDOW:
-	case OPTION_COMPLETION:
-	case OPTION_EXPLAIN:
-		return COMPLETION_WORD;
-	case OPTION_CREATE:
-	case OPTION_SOURCE:
-	case OPTION_DIGEST:
-	case OPTION_ALGORITHM:
-	case OPTION_UNPACK:
-	case OPTION_TRACE:
-	case OPTION_CPU_LIMIT:
-		return COMPLETION_LIST;
-	case OPTION_EXPECT_FILE:
-		return COMPLETION_FILE;
-	default:
-		break;
-	}
-	if (value && strcmp(value, "DIR") == 0)
+	if (values[id].kind || !value)
+		return values[id].kind;
+	if (strcmp(value, "DIR") == 0)
 		return COMPLETION_FOLDER;
-	return value && strstr(value, "FILE") ? COMPLETION_FILE
-					      : COMPLETION_NOTHING;
+	return strstr(value, "FILE") ? COMPLETION_FILE : COMPLETION_NOTHING;
 }
 
 /* Print the words for the value of an option, with spaces between them. */
@@ -138,55 +159,10 @@ static void
 put_words(enum option_id id)
 {
 	before = "";
-	switch (id) {
-	case OPTION_FORMAT:
-	case OPTION_FORMAT_B:
-		put_formats(false);
-		break;
-	case OPTION_OUTPUT_FORMAT:
-		put_formats(true);
-		break;
-	case OPTION_PACK:
-		put("zst gz none");
-		break;
-	case OPTION_OCI_TYPE:
-		put("containerdisk artifact");
-		break;
-	case OPTION_CACHE:
-		put("auto keep drop");
-		break;
-	case OPTION_TARGET_CACHE:
-	case OPTION_SOURCE_CACHE:
-		put("none writeback writethrough directsync unsafe");
-		break;
-	case OPTION_WINDOW:
-		put("12 15");
-		break;
-	case OPTION_COMPLETION:
-		put("bash zsh fish");
-		break;
-	case OPTION_EXPLAIN:
-		put_groups();
-		break;
-	case OPTION_CREATE:
-		put_created();
-		break;
-	case OPTION_SOURCE:
-		put_choices(image_open_options());
-		break;
-	case OPTION_UNPACK:
-		put("auto none gzip xz zstd bzip2");
-		break;
-	case OPTION_TRACE:
-		put("http nbd");
-		break;
-	case OPTION_CPU_LIMIT:
-		put_features();
-		break;
-	default:
-		put_algorithms();
-		break;
-	}
+	if (values[id].put)
+		values[id].put();
+	else
+		put(values[id].words);
 }
 
 static void
