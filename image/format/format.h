@@ -68,7 +68,7 @@ struct image_source_ops {
 	bool (*any)(const struct image_source *source, image_store_test *test,
 		void *opaque);
 
-	/* Free everything, the store included. */
+	/* Free everything but the store. NULL: free() does. */
 	void (*close)(struct image_source *source);
 };
 
@@ -114,6 +114,9 @@ image_source_unsized(const struct image_source *source)
 {
 	return source->size == IMAGE_SIZE_UNKNOWN && source->store->forward;
 }
+
+/* open.c: image_close() without the store. */
+void image_source_free(struct image_source *source);
 
 /* A range of the guest's disk, and its place in the file. */
 struct image_place {
@@ -198,7 +201,7 @@ struct image_sink_ops {
 	 * NULL if there is none. */
 	int (*finish)(struct image_sink *sink, struct image_error *err);
 
-	/* Free everything, the store included; writes nothing. */
+	/* Free everything but the store; writes nothing. NULL: free() does. */
 	void (*close)(struct image_sink *sink);
 };
 

@@ -237,18 +237,10 @@ gce_finish(struct image_sink *sink, struct image_error *err)
 		sink->store, s->position, out, (size_t)n + 8, err);
 }
 
-static void
-gce_close(struct image_sink *sink)
-{
-	image_store_close(sink->store);
-	free(sink);
-}
-
 static const struct image_sink_ops gce_ops = {
 	.plan = gce_plan,
 	.append = gce_append,
 	.finish = gce_finish,
-	.close = gce_close,
 };
 
 static int

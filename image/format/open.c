@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "archive/archive.h"
 #include "format/formats.h"
@@ -289,10 +290,22 @@ image_open_fd(int fd, const char *name, const struct image_open *how,
 }
 
 void
+image_source_free(struct image_source *source)
+{
+	if (source->ops->close)
+		source->ops->close(source);
+	else
+		free(source);
+}
+
+void
 image_close(struct image_source *source)
 {
-	if (source)
-		source->ops->close(source);
+	if (!source)
+		return;
+	struct image_store *store = source->store;
+	image_source_free(source);
+	image_store_close(store);
 }
 
 const struct image_format *
@@ -481,6 +494,12 @@ image_flush(struct image_sink *sink, struct image_error *err)
 void
 image_sink_close(struct image_sink *sink)
 {
-	if (sink)
+	if (!sink)
+		return;
+	struct image_store *store = sink->store;
+	if (sink->ops->close)
 		sink->ops->close(sink);
+	else
+		free(sink);
+	image_store_close(store);
 }

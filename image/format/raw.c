@@ -33,20 +33,12 @@ raw_ended(struct image_source *source, struct image_error *err)
 	return rc < 0 ? rc : image_refuse_tail(source->store, size, err);
 }
 
-static void
-raw_close(struct image_source *source)
-{
-	image_store_close(source->store);
-	free(source);
-}
-
 static const struct image_source_ops source_ops = {
 	.extent = image_flat_extent,
 	.read = image_flat_read,
 	.ended = raw_ended,
 	.unchanged = image_single_unchanged,
 	.any = image_single_any,
-	.close = raw_close,
 };
 
 static int
@@ -100,18 +92,10 @@ raw_resize(struct image_sink *sink, uint64_t size, struct image_error *err)
 	return set_size(sink->store, size, err);
 }
 
-static void
-raw_sink_close(struct image_sink *sink)
-{
-	image_store_close(sink->store);
-	free(sink);
-}
-
 static const struct image_sink_ops sink_ops = {
 	.reserve = image_flat_reserve,
 	.resize = raw_resize,
 	.finish = raw_finish,
-	.close = raw_sink_close,
 };
 
 static int

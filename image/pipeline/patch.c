@@ -124,7 +124,7 @@ patched_close(struct image_source *source)
 {
 	struct image_patched *p = (struct image_patched *)source;
 
-	image_close(p->inner);
+	image_source_free(p->inner);
 	image_patched_destroy(p);
 }
 

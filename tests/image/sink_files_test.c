@@ -216,7 +216,7 @@ play(int image, int raw, const struct play_how *how)
 		write_one(&p, support_below(&p.random, p.n_late));
 	if (p.sink->ops->finish(p.sink, &err) < 0)
 		die("finish", &err);
-	p.sink->ops->close(p.sink);
+	image_sink_close(p.sink);
 	image_scratch_destroy(&p.scratch);
 	free(p.bytes);
 	free(p.packed);

@@ -69,7 +69,7 @@ TEST(the_header_is_written_last_and_by_itself)
 	assert_true(store.last_was_write);
 	assert_int_equal(store.last_offset, 0);
 	assert_int_equal(store.last_length, 512);
-	sink->ops->close(sink);
+	image_sink_close(sink);
 	assert_true(store.closed);
 	close(fd);
 }
@@ -93,7 +93,7 @@ TEST(a_cluster_that_is_partly_a_hole_has_one_place)
 		assert_int_equal(c.host, a.host + 65024);
 		assert_int_equal(c.length, 66560);
 		assert_int_equal(d.host, a.host + 131584);
-		sink->ops->close(sink);
+		image_sink_close(sink);
 	}
 }
 
@@ -115,7 +115,7 @@ TEST(a_place_ends_where_tables_come_between)
 		at += place.length;
 	}
 	assert_true(parts >= 800 && parts < 810);
-	sink->ops->close(sink);
+	image_sink_close(sink);
 }
 
 TEST(compressed_clusters_are_packed_without_gaps)
@@ -143,7 +143,7 @@ TEST(compressed_clusters_are_packed_without_gaps)
 	/* the next cluster is not adjacent */
 	struct image_place f = reserve_packed(sink, 327680, 60000);
 	assert_int_equal(f.host, 6 * 65536);
-	sink->ops->close(sink);
+	image_sink_close(sink);
 }
 
 TEST(packing_begins_a_cluster_if_the_count_of_the_last_one_is_written)
@@ -165,7 +165,7 @@ TEST(packing_begins_a_cluster_if_the_count_of_the_last_one_is_written)
 	/* behind the L1 table and 8 L2 tables */
 	assert_int_equal(a.host, 65536 + 3200 * 8 + 8 * 512);
 	assert_true(b.host > 80 * MIB && b.host % 512 == 0);
-	sink->ops->close(sink);
+	image_sink_close(sink);
 }
 
 TEST(tables_lie_in_front_of_the_data_that_they_describe)
@@ -182,7 +182,7 @@ TEST(tables_lie_in_front_of_the_data_that_they_describe)
 	assert_int_equal(a.host, 3 * 65536);
 	assert_int_equal(b.host, 5 * 65536);
 	assert_int_equal(c.host, 7 * 65536);
-	sink->ops->close(sink);
+	image_sink_close(sink);
 }
 
 TEST(a_disk_of_unknown_size_gets_its_size_at_the_end)
@@ -199,7 +199,7 @@ TEST(a_disk_of_unknown_size_gets_its_size_at_the_end)
 	assert_ok(sink->ops->resize(sink, 4 * MIB + 1, &err));
 	assert_int_equal(sink->size, 4 * MIB + 512);
 	assert_ok(sink->ops->finish(sink, &err));
-	sink->ops->close(sink);
+	image_sink_close(sink);
 }
 
 TEST(a_disk_of_unknown_size_that_is_too_large_is_refused)
@@ -220,7 +220,7 @@ TEST(a_disk_of_unknown_size_that_is_too_large_is_refused)
 	assert_int_equal(
 		sink->ops->resize(sink, (UINT64_C(128) << 30) + 1, &err),
 		-EFBIG);
-	sink->ops->close(sink);
+	image_sink_close(sink);
 }
 
 TEST(zeros_in_tables_are_not_written)
@@ -234,7 +234,7 @@ TEST(zeros_in_tables_are_not_written)
 	assert_ok(sink->ops->finish(sink, &err));
 	/* a block each of the refcount table and of the counts; the header */
 	assert_int_equal(store.bytes, 4096 + 4096 + 512);
-	sink->ops->close(sink);
+	image_sink_close(sink);
 }
 
 /* What the qcow2 sink refuses, and with which words. */
@@ -303,7 +303,7 @@ TEST(sizes_and_options_that_no_image_can_have_are_refused)
 		assert_int_equal(store.calls, 0);
 		if (!refused) {
 			assert_ok(rc);
-			sink->ops->close(sink);
+			image_sink_close(sink);
 			continue;
 		}
 		assert_null(sink);
@@ -323,7 +323,7 @@ TEST(the_size_is_rounded_up_to_a_sector)
 		create.size = sizes[i][0];
 		struct image_sink *sink = create_sink(&store, -1, &create);
 		assert_int_equal(sink->size, sizes[i][1]);
-		sink->ops->close(sink);
+		image_sink_close(sink);
 	}
 }
 
@@ -359,7 +359,7 @@ TEST(a_refcount_table_that_grows_above_8_mib_is_refused)
 	expect_text(&err, "use cluster_size=1024");
 	/* 32 GiB less the metadata */
 	assert_true(at > 30 * GIB && at < 32 * GIB);
-	sink->ops->close(sink);
+	image_sink_close(sink);
 }
 
 static int
@@ -555,7 +555,7 @@ use_sink(struct test_store *store, const struct shape *shape)
 	if (rc == 0)
 		rc = sink->ops->finish(sink, &err);
 	if (sink) {
-		sink->ops->close(sink);
+		image_sink_close(sink);
 		assert_true(store->closed);
 	}
 	fake_destroy(&fake);
@@ -651,7 +651,7 @@ memory_for(uint64_t runs)
 		assert_ok(sink->ops->reserve(sink, &place, &err));
 	}
 	assert_ok(sink->ops->finish(sink, &err));
-	sink->ops->close(sink);
+	image_sink_close(sink);
 	return most_in_use - before;
 }
 

@@ -135,7 +135,6 @@ packed_close(struct image_sink *sink)
 
 	s->kind->close(s->state);
 	packed_layer_close(s->layer);
-	image_store_close(sink->store);
 	free(s);
 }
 
@@ -180,9 +179,7 @@ image_packed_create(struct image_store *store,
 	if (rc == 0 && create->layout)
 		rc = packed_layer_open(s, create->layout, err);
 	if (rc < 0) {
-		kind->close(s->state);
-		packed_layer_close(s->layer);
-		free(s);
+		packed_close(&s->base);
 		return rc;
 	}
 	*out = &s->base;

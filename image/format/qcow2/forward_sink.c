@@ -343,11 +343,8 @@ forward_sink_finish(struct image_sink *base, struct image_error *err)
 static void
 forward_sink_close(struct image_sink *base)
 {
-	struct sink *s = (struct sink *)base;
-
-	image_store_close(base->store);
-	free(s->runs);
-	free(s);
+	free(((struct sink *)base)->runs);
+	free(base);
 }
 
 static const struct image_sink_ops forward_sink_ops = {

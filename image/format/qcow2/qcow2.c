@@ -267,12 +267,12 @@ qcow2_any(
 	       (q->backing && q->backing->ops->any(q->backing, test, opaque));
 }
 
-/* Free everything but the image's own store. */
 static void
-qcow2_free(struct qcow2_source *q)
+qcow2_close(struct image_source *source)
 {
-	if (q->backing)
-		q->backing->ops->close(q->backing);
+	struct qcow2_source *q = qcow2_source(source);
+
+	image_close(q->backing);
 	if (q->base.data != q->base.store)
 		image_store_close(q->base.data);
 	qcow2_free_snapshots(q);
@@ -281,15 +281,6 @@ qcow2_free(struct qcow2_source *q)
 		image_slices_destroy(q->cache);
 	free(q->l1);
 	free(q);
-}
-
-static void
-qcow2_close(struct image_source *source)
-{
-	struct image_store *store = source->store;
-
-	qcow2_free(qcow2_source(source));
-	image_store_close(store);
 }
 
 static const struct image_source_ops source_ops = {
@@ -475,7 +466,7 @@ qcow2_open_source(const struct image_format *format, struct image_store *store,
 	q->base.data = store;
 	int rc = qcow2_load(q, how, above, err);
 	if (rc < 0) {
-		qcow2_free(q);
+		qcow2_close(&q->base);
 		return rc;
 	}
 	*out = &q->base;

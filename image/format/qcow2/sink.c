@@ -405,20 +405,13 @@ qcow2_sink_finish(struct image_sink *base, struct image_error *err)
 }
 
 static void
-qcow2_sink_destroy(struct sink *s)
+qcow2_sink_close(struct image_sink *base)
 {
+	struct sink *s = (struct sink *)base;
+
 	qcow2_tables_destroy(&s->tables);
 	qcow2_space_destroy(&s->space);
 	free(s);
-}
-
-static void
-qcow2_sink_close(struct image_sink *base)
-{
-	struct image_store *store = base->store;
-
-	qcow2_sink_destroy((struct sink *)base);
-	image_store_close(store);
 }
 
 static const struct image_sink_ops qcow2_sink_ops = {
@@ -489,7 +482,7 @@ qcow2_create(struct image_store *store, const struct image_create *create,
 	if (rc == 0)
 		rc = clear_store(store, err);
 	if (rc < 0) {
-		qcow2_sink_destroy(s);
+		qcow2_sink_close(&s->base);
 		return rc;
 	}
 	*out = &s->base;

@@ -149,18 +149,10 @@ vhd_sink_finish(struct image_sink *sink, struct image_error *err)
 	return rc;
 }
 
-static void
-vhd_sink_close(struct image_sink *sink)
-{
-	image_store_close(sink->store);
-	free(sink);
-}
-
 static const struct image_sink_ops vhd_sink_ops = {
 	.reserve = image_flat_reserve,
 	.resize = vhd_sink_resize,
 	.finish = vhd_sink_finish,
-	.close = vhd_sink_close,
 };
 
 int

@@ -747,22 +747,14 @@ vhd_read(struct image_source *source, struct image_scratch *scratch,
 	return rc;
 }
 
-/* Free everything but the store. */
 static void
-vhd_free(struct image_source *source)
+vhd_close(struct image_source *source)
 {
 	struct vhd_source *v = vhd_source(source);
 
 	pthread_mutex_destroy(&v->lock);
 	free(v->table);
 	free(v);
-}
-
-static void
-vhd_close(struct image_source *source)
-{
-	image_store_close(source->store);
-	vhd_free(source);
 }
 
 static int check_end(struct vhd_source *v, struct image_error *err);
@@ -1034,7 +1026,7 @@ vhd_open_source(struct image_store *store, const struct image_open *how,
 	v->untrusted = how->untrusted;
 	int rc = load(v, how, whole || !store->forward, err);
 	if (rc < 0) {
-		vhd_free(&v->base);
+		vhd_close(&v->base);
 		return rc;
 	}
 	*out = &v->base;
@@ -1198,7 +1190,7 @@ find_between(struct check *k, bool *dirty, struct image_error *err)
 	rc = find_disk_bytes(k, other, larger ? f->size : f->other_size,
 		other->size, dirty, err);
 	if (other != &k->v->base)
-		vhd_free(other);
+		vhd_close(other);
 	return rc;
 }
 
@@ -1282,7 +1274,7 @@ vhd_check(struct image_store *store, struct image_verdict *verdict,
 	assert(source);
 	struct check k = {.v = vhd_source(source), .verdict = verdict};
 	rc = check_disk(&k, err);
-	vhd_free(source);
+	vhd_close(source);
 	return rc;
 }
 

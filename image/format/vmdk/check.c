@@ -291,7 +291,7 @@ vmdk_check(struct image_store *store, struct image_verdict *verdict,
 		rc = sparse ? walk(&k, err) : vmdk_check_subformat(k.v, err);
 		if (rc == 0 && sparse)
 			rc = vmdk_check_markers(k.v, k.grains, err);
-		vmdk_free(k.v);
+		vmdk_close(&k.v->base);
 	}
 	free(k.used);
 	free(k.windows);

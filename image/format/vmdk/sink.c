@@ -403,8 +403,9 @@ vmdk_sink_finish(struct image_sink *sink, struct image_error *err)
 }
 
 static void
-vmdk_sink_destroy(struct sink *s)
+vmdk_sink_close(struct image_sink *sink)
 {
+	struct sink *s = vmdk_sink(sink);
 	struct later *later;
 
 	while ((later = STAILQ_FIRST(&s->laters))) {
@@ -414,15 +415,6 @@ vmdk_sink_destroy(struct sink *s)
 	pthread_mutex_destroy(&s->mutex);
 	free(s->directory);
 	free(s);
-}
-
-static void
-vmdk_sink_close(struct image_sink *sink)
-{
-	struct image_store *store = sink->store;
-
-	vmdk_sink_destroy(vmdk_sink(sink));
-	image_store_close(store);
 }
 
 static const struct image_sink_ops vmdk_sink_ops = {
@@ -493,7 +485,7 @@ vmdk_create(struct image_store *store, const struct image_create *create,
 	STAILQ_INIT(&s->laters);
 	rc = vmdk_sink_begin(s, err);
 	if (rc < 0) {
-		vmdk_sink_destroy(s);
+		vmdk_sink_close(&s->base);
 		return rc;
 	}
 	*out = &s->base;

@@ -417,8 +417,10 @@ vmdk_info(const struct image_source *source, const struct image_reporter *r)
 }
 
 void
-vmdk_free(struct vmdk_source *v)
+vmdk_close(struct image_source *source)
 {
+	struct vmdk_source *v = vmdk_source(source);
+
 	vmdk_walk_destroy(v->walk);
 	for (size_t i = 0; i < v->count; i++) {
 		if (v->extents[i].store != v->base.store)
@@ -429,15 +431,6 @@ vmdk_free(struct vmdk_source *v)
 	vmdk_descriptor_destroy(&v->descriptor);
 	image_slices_destroy(v->cache);
 	free(v);
-}
-
-static void
-vmdk_close(struct image_source *source)
-{
-	struct image_store *store = source->store;
-
-	vmdk_free(vmdk_source(source));
-	image_store_close(store);
 }
 
 static const struct image_source_ops source_ops = {
@@ -685,7 +678,7 @@ vmdk_open_source(struct image_store *store, const struct image_open *how,
 	if (v->described)
 		rc = image_source_inspected(&v->base, how, rc, err);
 	if (rc < 0) {
-		vmdk_free(v);
+		vmdk_close(&v->base);
 		return rc;
 	}
 	*out = &v->base;

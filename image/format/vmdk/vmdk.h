@@ -228,8 +228,8 @@ int vmdk_open_source(struct image_store *store, const struct image_open *how,
 /* vmdk.c: fail if the subformat is not one of a single file. */
 int vmdk_check_subformat(
 	const struct vmdk_source *source, struct image_error *err);
-/* vmdk.c: free everything but the image's own store. */
-void vmdk_free(struct vmdk_source *v);
+/* vmdk.c: as image_source_ops.close. */
+void vmdk_close(struct image_source *source);
 
 /* read.c: read and check the grain directory of a sparse extent. */
 int vmdk_load_directory(struct vmdk_extent *extent, struct image_error *err);
