@@ -70,11 +70,9 @@ cli_image_open(const struct cli *cli, int operand, const struct image_open *how,
 	if (rc < 0)
 		return rc;
 	cli_warn_plain(cli, operand);
-	if (image_source_doubt(*out) && !how->inspect &&
-		!cli->option[OPTION_QUIET])
+	if ((*out)->doubt && !how->inspect && !cli->option[OPTION_QUIET])
 		/* For compare, -o is about A. */
-		cli_warn(cli->operands[operand], "%s%s",
-			image_source_doubt(*out),
+		cli_warn(cli->operands[operand], "%s%s", (*out)->doubt,
 			cli->command == COMMAND_compare && operand == 1
 				? ""
 				: "; -o size=current or -o size=geometry "

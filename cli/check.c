@@ -40,8 +40,7 @@ print_json(const struct verdict *verdict)
 	json_string(&json, "command", "check");
 	json_string(&json, "file", verdict->name);
 	if (checked->format)
-		json_string(
-			&json, "format", image_format_name(checked->format));
+		json_string(&json, "format", checked->format->name);
 	json_bool(&json, "safe", checked->safe);
 	json_open(&json, "checks", '[');
 	for (size_t i = 0; i < verdict->n; i++) {

@@ -26,8 +26,8 @@ print_json(const struct pair *pair)
 	json_string(&json, "b", pair->cli->operands[1]);
 	json_bool(&json, "equal", pair->equal);
 	json_bool(&json, "same_size", pair->compared.same_size);
-	json_number(&json, "a_size", image_source_size(pair->a));
-	json_number(&json, "b_size", image_source_size(pair->b));
+	json_number(&json, "a_size", pair->a->size);
+	json_number(&json, "b_size", pair->b->size);
 	if (!pair->compared.equal)
 		json_number(&json, "first_difference",
 			pair->compared.first_difference);
@@ -38,8 +38,8 @@ print_json(const struct pair *pair)
 static void
 print_text(const struct pair *pair)
 {
-	uint64_t a = image_source_size(pair->a);
-	uint64_t b = image_source_size(pair->b);
+	uint64_t a = pair->a->size;
+	uint64_t b = pair->b->size;
 
 	cli_print_name(stdout, pair->cli->operands[0]);
 	printf(" and ");
@@ -65,8 +65,8 @@ compare(struct pair *pair)
 	struct image_error err;
 	bool strict = cli->option[OPTION_STRICT];
 
-	uint64_t size_a = image_source_size(pair->a);
-	uint64_t size_b = image_source_size(pair->b);
+	uint64_t size_a = pair->a->size;
+	uint64_t size_b = pair->b->size;
 	progress_phase(&pair->progress, "read", cli->operands[0],
 		size_a > size_b ? size_a : size_b);
 	int rc = image_compare(

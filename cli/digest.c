@@ -7,12 +7,11 @@ begin_json(struct json *json, const char *name, const struct image_source *img)
 	json_begin(json, stdout, '{');
 	json_string(json, "command", "digest");
 	json_string(json, "image", name);
-	json_string(
-		json, "format", image_format_name(image_source_format(img)));
+	json_string(json, "format", img->format->name);
 	if (image_source_is_unsized(img))
 		json_null(json, "virtual_size");
 	else
-		json_number(json, "virtual_size", image_source_size(img));
+		json_number(json, "virtual_size", img->size);
 }
 
 struct listing {
@@ -89,7 +88,7 @@ digest(const struct cli *cli, const char *name, struct image_source *img,
 	struct progress *progress = run->opaque;
 	struct image_error err;
 
-	progress_phase(progress, "read", name, image_source_size(img));
+	progress_phase(progress, "read", name, img->size);
 	int rc = block ? digest_blocks(name, img, run, block, digests, &err)
 		       : image_digest(img, run, digests, &err);
 	progress_clear(progress);

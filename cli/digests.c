@@ -13,7 +13,7 @@ cli_list_algorithms(char *list, bool safe)
 		if (!safe || image_algorithm_is_safe(algorithm))
 			used += (size_t)snprintf(list + used,
 				CLI_ALGORITHMS - used, "%s%s", used ? ", " : "",
-				image_algorithm_name(algorithm));
+				algorithm->name);
 	return list;
 }
 
@@ -35,8 +35,7 @@ parse_algorithm(const struct cli *cli, enum option_id id, const char *name,
 	for (size_t i = 0; i < digests->count; i++)
 		if (digests->list[i].algorithm == algorithm)
 			return cli_usage(command, "--%s: %s is listed twice",
-				cli_options[id].name,
-				image_algorithm_name(algorithm));
+				cli_options[id].name, algorithm->name);
 	digests->list[digests->count++].algorithm = algorithm;
 	return 0;
 }
@@ -58,7 +57,7 @@ const char *
 cli_digest_text(const struct image_algorithm *algorithm,
 	const unsigned char *bytes, char *text)
 {
-	size_t length = image_algorithm_length(algorithm);
+	size_t length = algorithm->length;
 
 	for (size_t k = 0; k < length; k++)
 		snprintf(text + 2 * k, 3, "%02x", bytes[k]);
@@ -99,8 +98,7 @@ cli_digests_print(const char *name, const struct image_digests *digests)
 		return;
 	}
 	for (size_t i = 0; i < digests->count; i++) {
-		printf("%s%s (", escape,
-			image_algorithm_tag(digests->list[i].algorithm));
+		printf("%s%s (", escape, digests->list[i].algorithm->tag);
 		print_name(name);
 		printf(") = %s\n", digest_text(digests, i, text));
 	}
@@ -113,8 +111,7 @@ cli_digests_json(struct json *json, const struct image_digests *digests)
 
 	json_open(json, "digests", '{');
 	for (size_t i = 0; i < digests->count; i++)
-		json_string(json,
-			image_algorithm_name(digests->list[i].algorithm),
+		json_string(json, digests->list[i].algorithm->name,
 			digest_text(digests, i, text));
 	json_end(json, '}');
 }

@@ -69,7 +69,7 @@ json_size(struct json *json, const char *key, uint64_t size, bool known)
 static void
 print_json(const struct facts *facts)
 {
-	const struct image_error *fault = image_source_fault(facts->source);
+	const struct image_error *fault = facts->source->fault;
 	const char *member = image_source_member(facts->source);
 	const struct image_registry *registry =
 		image_source_registry(facts->source);
@@ -86,9 +86,8 @@ print_json(const struct facts *facts)
 	}
 	if (member)
 		json_string(json, "member", member);
-	json_string(json, "format",
-		image_format_name(image_source_format(facts->source)));
-	json_size(json, "virtual_size", image_source_size(facts->source),
+	json_string(json, "format", facts->source->format->name);
+	json_size(json, "virtual_size", facts->source->size,
 		!image_source_is_unsized(facts->source));
 	json_size(json, "file_size", facts->usage.file_size, !is_stream(facts));
 	json_size(
@@ -218,9 +217,8 @@ print_text(const struct facts *facts)
 	}
 	if (member)
 		print_name("member:", member);
-	printf("%-18s %s\n", "format:",
-		image_format_name(image_source_format(facts->source)));
-	print_size("virtual size:", image_source_size(facts->source),
+	printf("%-18s %s\n", "format:", facts->source->format->name);
+	print_size("virtual size:", facts->source->size,
 		!image_source_is_unsized(facts->source));
 	print_size("file size:", facts->usage.file_size, !is_stream(facts));
 	print_size("disk usage:", facts->usage.disk_usage, !is_stream(facts));
@@ -231,7 +229,7 @@ print_text(const struct facts *facts)
 static int
 finish(const struct facts *facts)
 {
-	const struct image_error *fault = image_source_fault(facts->source);
+	const struct image_error *fault = facts->source->fault;
 	int rc = cli_flush_stdout();
 
 	return rc == 0 && fault ? cli_image_fail(facts->name, fault) : rc;

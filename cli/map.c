@@ -83,7 +83,7 @@ list(const struct cli *cli, struct image_source *img,
 		json_end(&listing.json, ']');
 		putchar('\n');
 	} else {
-		print_total(&listing, image_source_size(img));
+		print_total(&listing, img->size);
 	}
 	return cli_flush_stdout();
 }

@@ -33,7 +33,7 @@ put_formats(bool (*is_offered)(const struct image_format *format))
 
 	for (size_t i = 0; (format = image_format(i)); i++)
 		if (is_offered(format))
-			put(image_format_name(format));
+			put(format->name);
 }
 
 static void
@@ -54,7 +54,7 @@ put_algorithms(void)
 	const struct image_algorithm *algorithm;
 
 	for (size_t i = 0; (algorithm = image_algorithm(i)); i++)
-		put(image_algorithm_name(algorithm));
+		put(algorithm->name);
 }
 
 /* "key=" for a size or a number, "key=word" for each word. */

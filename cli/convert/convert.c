@@ -64,8 +64,7 @@ differs_in(const struct job *job, const unsigned char *bytes,
 		"differs from the source when read back");
 	if (!job->digests.sparse)
 		snprintf(err->text + n, sizeof(err->text) - (size_t)n,
-			": its %s is %s, not %s",
-			image_algorithm_name(algorithm),
+			": its %s is %s, not %s", algorithm->name,
 			cli_digest_text(algorithm, bytes, text),
 			cli_digest_text(
 				algorithm, job->digests.list[0].bytes, wanted));
@@ -86,8 +85,7 @@ compare_digest(struct job *job, struct image_source **back,
 		.sparse = job->digests.sparse,
 		.list = {{.algorithm = algorithm}}};
 	uint64_t whole = image_source_whole_size(job->src);
-	uint64_t end =
-		image_source_size(job->write.keep_rest ? job->src : *back);
+	uint64_t end = (job->write.keep_rest ? job->src : *back)->size;
 	uint64_t data = end;
 
 	int rc = image_source_unpatch(back, job->src, end, err);
@@ -99,7 +97,7 @@ compare_digest(struct job *job, struct image_source **back,
 	uint64_t differs = image_source_lacks(*back, job->src);
 	if (differs == IMAGE_SIZE_UNKNOWN &&
 		memcmp(found.list[0].bytes, job->digests.list[0].bytes,
-			image_algorithm_length(algorithm)) != 0)
+			algorithm->length) != 0)
 		return differs_in(job, found.list[0].bytes, err);
 	if (data < end && data < differs)
 		differs = data;
@@ -119,8 +117,7 @@ compare(struct job *job, struct image_source **back, struct image_error *err)
 	int rc = image_compare(job->src, *back, &run, &compared, err);
 	if (rc < 0 || compared.equal)
 		return rc;
-	if (job->write.keep_rest &&
-		compared.first_difference >= image_source_size(job->src))
+	if (job->write.keep_rest && compared.first_difference >= job->src->size)
 		return 0;
 	return differs_at(job, compared.first_difference, err);
 }
@@ -178,8 +175,7 @@ judges_written(const struct job *job)
 	       (image_source_is_forward(job->src) ||
 		       image_source_is_served(job->src) ||
 		       (job->layout.path &&
-			       image_sink_size(job->dst) >
-				       image_source_size(job->src)));
+			       image_sink_size(job->dst) > job->src->size));
 }
 
 /* As refuse_disguised(), after image_finish(). */
@@ -195,9 +191,8 @@ refuse_written(struct job *job, struct image_error *err)
 		return rc;
 	*err = (struct image_error){0};
 	snprintf(err->file, sizeof(err->file), "%s", job->name);
-	snprintf(err->text, sizeof(err->text), DISGUISED,
-		image_format_name(job->format), disguise.name, disguise.offset,
-		way_out(job, &disguise));
+	snprintf(err->text, sizeof(err->text), DISGUISED, job->format->name,
+		disguise.name, disguise.offset, way_out(job, &disguise));
 	return -EINVAL;
 }
 
@@ -280,8 +275,8 @@ refuse_disguised(struct job *job)
 		return cli_image_fail(job->source, &err);
 	if (!disguise.name)
 		return 0;
-	return cli_fail(job->name, DISGUISED, image_format_name(job->format),
-		disguise.name, disguise.offset, way_out(job, &disguise));
+	return cli_fail(job->name, DISGUISED, job->format->name, disguise.name,
+		disguise.offset, way_out(job, &disguise));
 }
 
 /* Returns CLI_USAGE after a message if stdout cannot have an option. */
@@ -290,15 +285,14 @@ refuse_stdout(const struct job *job)
 {
 	if (!convert_to_stdout(job))
 		return 0;
-	if (job->create.compress &&
-		!image_format_always_compresses(job->format))
+	if (job->create.compress && !job->format->always_compresses)
 		return cli_usage("convert",
 			"-c: an image on stdout cannot be compressed: its "
 			"tables come first, and have the compressed lengths");
-	if (!image_format_streams(job->format))
+	if (!job->format->streams)
 		return cli_usage("convert",
 			"'-': a %s image cannot be written to stdout",
-			image_format_name(job->format));
+			job->format->name);
 	if (job->cli->option[OPTION_VERIFY])
 		return cli_usage("convert",
 			"--verify: what was written to stdout cannot be read "
@@ -323,8 +317,7 @@ convert(struct job *job)
 	int rc = size_apply(job);
 	if (rc != 0)
 		return rc;
-	progress_phase(&job->progress, "read", job->source,
-		image_source_size(job->src));
+	progress_phase(&job->progress, "read", job->source, job->src->size);
 	rc = refuse_disguised(job);
 	if (rc != 0)
 		return rc;

@@ -25,8 +25,7 @@ parse_pair(struct job *job, char *pair)
 	if (!equals)
 		return cli_usage("convert", "-o: '%s' is not KEY=VALUE", pair);
 	rc = cli_parse_choice(job->cli, option, equals + 1, &value);
-	if (rc == 0 && image_format_set(job->format, &job->create, option,
-			       value, &err) < 0)
+	if (rc == 0 && job->format->set(&job->create, option, value, &err) < 0)
 		rc = cli_usage(
 			"convert", "-o %s=%s: %s", pair, equals + 1, err.text);
 	return rc;
@@ -93,8 +92,7 @@ refuse_for_archive(const struct job *job)
 {
 	const struct cli *cli = job->cli;
 	bool fast = cli->option[OPTION_FAST];
-	const char *what = job_packs(job) ? "a packed disk"
-					  : image_format_name(job->format);
+	const char *what = job_packs(job) ? "a packed disk" : job->format->name;
 
 	if (cli->option[OPTION_COMPRESS])
 		return cli_usage("convert",
@@ -122,21 +120,21 @@ parse_compression(struct job *job)
 	int rc = archive ? refuse_for_archive(job) : 0;
 	if (rc != 0)
 		return rc;
-	create->compress = cli->option[OPTION_COMPRESS] ||
-			   image_format_always_compresses(job->format);
+	create->compress =
+		cli->option[OPTION_COMPRESS] || job->format->always_compresses;
 	create->fast = cli->option[OPTION_FAST];
-	if (create->compress && !image_format_compresses(job->format))
+	if (create->compress && !job->format->compresses)
 		return cli_usage("convert", "-c: %s cannot be compressed",
-			image_format_name(job->format));
+			job->format->name);
 	if ((level || window || create->fast) && !create->compress && !archive)
 		return cli_usage("convert",
-			image_format_compresses(job->format)
+			job->format->compresses
 				? "--%s has no effect without -c"
 				: "--%s: %s cannot be compressed",
 			level    ? "level"
 			: window ? "window"
 				 : "fast",
-			image_format_name(job->format));
+			job->format->name);
 	if ((window || create->fast) && create->codec != IMAGE_CODEC_ZLIB)
 		return cli_usage("convert",
 			"--%s needs compression_type=zlib, but it is zstd",
@@ -233,8 +231,8 @@ parse_format(struct job *job, enum image_packing *packing)
 	if (named && *packing > IMAGE_PACKING_NONE && named != raw)
 		return cli_fail(job->name,
 			"a %s image is not packed: leave '%s' out%s",
-			image_format_name(named), strrchr(job->name, '.'),
-			image_format_compresses(named) ? " and add -c" : "");
+			named->name, strrchr(job->name, '.'),
+			named->compresses ? " and add -c" : "");
 	if (named)
 		return 0;
 	char list[CLI_FORMATS];
@@ -273,7 +271,7 @@ parse_packing(struct job *job, enum image_packing named)
 	if (job_packs(job) && job->format != image_format_by_name("raw"))
 		return cli_usage("convert",
 			"--pack: only a raw disk is packed, not %s",
-			image_format_name(job->format));
+			job->format->name);
 	return 0;
 }
 
@@ -284,8 +282,7 @@ parse_packing(struct job *job, enum image_packing named)
 static int
 parse_in_place(const struct job *job)
 {
-	const char *format =
-		job_packs(job) ? "packed" : image_format_name(job->format);
+	const char *format = job_packs(job) ? "packed" : job->format->name;
 	bool raw = strcmp(format, "raw") == 0;
 
 	if (job->cli->option[OPTION_NO_CREATE] && !raw)

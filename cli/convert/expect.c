@@ -30,7 +30,7 @@ refuse_algorithm(const char *command, const char *option, const char *text,
 		return cli_usage(command,
 			"--%s: another image can be made that has the same %s; "
 			"use sha256",
-			option, image_algorithm_name(algorithm));
+			option, algorithm->name);
 	return cli_usage(command,
 		"--%s: '%.*s' is not an algorithm; the algorithms are %s",
 		option, (int)length, text, cli_list_algorithms(list, true));
@@ -58,8 +58,7 @@ parse_digest(
 	if (!image_expect_hex(expect, algorithm, digits, strlen(digits)))
 		return cli_usage(command,
 			"--%s: '%s' is not the %zu hexadecimal digits of %s",
-			name, digits, 2 * image_algorithm_length(algorithm),
-			image_algorithm_name(algorithm));
+			name, digits, 2 * algorithm->length, algorithm->name);
 	return 0;
 }
 
@@ -99,7 +98,7 @@ cli_expect_json(struct json *json, const struct image_expect *expect)
 	char text[CLI_DIGEST_TEXT];
 
 	json_open(json, "expect", '{');
-	json_string(json, image_algorithm_name(expect->algorithm),
+	json_string(json, expect->algorithm->name,
 		cli_digest_text(expect->algorithm, expect->bytes, text));
 	json_end(json, '}');
 }
@@ -145,14 +144,12 @@ expect_verify(struct job *job, struct image_error *err)
 	const struct image_algorithm *algorithm = job->expect.algorithm;
 
 	if (!algorithm || memcmp(job->digests.list[job->expected].bytes,
-				  job->expect.bytes,
-				  image_algorithm_length(algorithm)) == 0)
+				  job->expect.bytes, algorithm->length) == 0)
 		return 0;
 	*err = (struct image_error){.refused = true};
 	snprintf(err->file, sizeof(err->file), "%s", job->source);
 	snprintf(err->text, sizeof(err->text),
-		"the content is refused: its %s is %s, not %s",
-		image_algorithm_name(algorithm),
+		"the content is refused: its %s is %s, not %s", algorithm->name,
 		cli_digest_text(algorithm,
 			job->digests.list[job->expected].bytes, text),
 		cli_digest_text(algorithm, job->expect.bytes, wanted));

@@ -85,7 +85,7 @@ may_be_source(const struct job *job)
 
 	return (image_source_is_served(job->src) ||
 		       image_is_address(job->cli->addresses[1])) &&
-	       image_source_format(job->src) == raw && job->format == raw;
+	       job->src->format == raw && job->format == raw;
 }
 
 /*

@@ -26,9 +26,8 @@ print_json(const struct job *job)
 	json_string(&json, "command", "convert");
 	json_string(&json, "source", job->cli->operands[0]);
 	json_string(&json, "destination", job->cli->operands[1]);
-	json_string(&json, "source_format",
-		image_format_name(image_source_format(job->src)));
-	json_string(&json, "format", image_format_name(job->format));
+	json_string(&json, "source_format", job->src->format->name);
+	json_string(&json, "format", job->format->name);
 	json_number(&json, "virtual_size", job->size);
 	json_number(&json, "data_bytes", job->copied.data);
 	json_number(&json, "zero_bytes", job->copied.zero);
@@ -71,8 +70,7 @@ print_text(const struct job *job)
 	uint64_t kept = image_format_is_archive(job->format) ? c->zero : 0;
 
 	cli_print_name(stdout, job->cli->operands[1]);
-	printf(": %s, %s", image_format_name(job->format),
-		cli_size_text(size, job->size));
+	printf(": %s, %s", job->format->name, cli_size_text(size, job->size));
 	if (job->size > image_source_whole_size(job->src))
 		printf(" (%s from %" PRIu64 " bytes)",
 			job->cli->option[OPTION_SIZE] ? "grown" : "rounded up",

@@ -36,7 +36,7 @@ cut(struct job *job, uint64_t size)
 			"has a disk of %" PRIu64
 			" bytes and comes as a stream: only the end of a file "
 			"can be searched for data before it is cut off",
-			image_source_size(job->src));
+			job->src->size);
 	return image_source_cut(job->src, size, &err) < 0
 		       ? cli_image_fail(job->source, &err)
 		       : 0;
@@ -71,7 +71,7 @@ size_check(const struct job *job, struct image_error *err)
 int
 size_apply(struct job *job)
 {
-	uint64_t size = image_source_size(job->src);
+	uint64_t size = job->src->size;
 	uint64_t wanted = job->run.size;
 
 	job->create.unsized = image_source_is_unsized(job->src);

@@ -58,7 +58,7 @@ static void
 print_choices(const struct image_format *format)
 {
 	const struct image_option *option = image_format_options(format);
-	const char *name = image_format_name(format);
+	const char *name = format->name;
 
 	if (!option->name) {
 		printf("%s has no options.\n", name);
@@ -112,7 +112,7 @@ cli_find_choice(const struct image_format *format, const char *key,
 		return cli_usage(
 			"convert", "-o: '%s' is not possible: %s", key, hint);
 	return cli_usage("convert", "-o: '%s' is not an option of %s%s", key,
-		image_format_name(format),
+		format->name,
 		suggestion.best ? suggest_text(&suggestion, "", text)
 				: "; -o help lists its options");
 }

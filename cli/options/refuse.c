@@ -218,7 +218,7 @@ cli_list_formats(char *list, const char *before, bool written)
 			    : !image_format_readable(format))
 			continue;
 		int n = snprintf(list + used, CLI_FORMATS - used, "%s%s%s",
-			used ? ", " : "", before, image_format_name(format));
+			used ? ", " : "", before, format->name);
 		used += (size_t)n;
 		assert(used < CLI_FORMATS);
 	}

@@ -127,7 +127,7 @@ parse_line(const char *text, const char *end, struct line *line)
 	if (!image_sum_parse(text, (size_t)(end - text), &line->sum) ||
 		!line->sum.name)
 		return false;
-	const char *name = image_algorithm_name(line->sum.expect.algorithm);
+	const char *name = line->sum.expect.algorithm->name;
 	for (line->algorithm = 0; line->algorithm < ALGORITHMS;
 		line->algorithm++)
 		if (strcmp(names[line->algorithm], name) == 0)

@@ -72,42 +72,6 @@ struct image_source_ops {
 	void (*close)(struct image_source *source);
 };
 
-/* Embedded as first member by each format; constant once it is open. */
-struct image_source {
-	const struct image_source_ops *ops;
-	const struct image_format *format;
-	struct image_store *store;
-	/* holds the uncompressed bytes of the image itself, at the offsets in
-	 * image_extent.host: store, or an external data file that the source
-	 * owns */
-	struct image_store *data;
-	/* bytes of the virtual disk, see image_source_unsized() */
-	uint64_t size;
-	/* bytes of zeros behind them that image_source_cut() left out */
-	uint64_t cut;
-	/* other bytes than those of the image, which digests are not of; NULL:
-	 * none */
-	const struct image_patches *patches;
-	/* bytes of an allocation unit of the format, a power of two; 0: none.
-	 * Reads of whole units are fastest. */
-	uint64_t unit;
-	/* image_check_last() follows a visit of the whole image */
-	bool check_last;
-	/* a failure is followed by the rest of the file: its digest is
-	 * expected, or check_last */
-	bool settles;
-	/* image_source_doubt() */
-	const char *doubt;
-	/* of image_open */
-	enum image_vhd_size vhd_size;
-	/* only with image_open.inspect: the fault of the metadata, or NULL */
-	const struct image_error *fault;
-	/* only with image_open.inspect: not 0 if the disk cannot be read, and
-	 * the reason */
-	int refused;
-	struct image_error refusal;
-};
-
 /* Returns whether only the last byte of the store tells the size. */
 static inline bool
 image_source_unsized(const struct image_source *source)
@@ -237,75 +201,6 @@ image_sink_write(struct image_sink *sink, uint64_t host, const void *buf,
 		return sink->ops->write(sink, host, buf, length, err);
 	return image_store_write(sink->store, host, buf, length, err);
 }
-
-struct image_format {
-	/* lower case; the name for -f, for -O and in the output */
-	const char *name;
-
-	/* another name for -f and -O, that of qemu-img; NULL: none */
-	const char *alias;
-
-	/* file name suffixes, separated by blanks: ".qcow2" */
-	const char *suffixes;
-
-	/*
-	 * Returns whether a file that begins with these bytes is in this
-	 * format. NULL for raw, the fallback, and for what is only written.
-	 * Reads no other bytes.
-	 */
-	bool (*probe)(const unsigned char *head, size_t length);
-
-	/*
-	 * A file that begins as a disk is in this format too if -f or its name
-	 * says so: its header is at its end, where a guest could write one
-	 * into a raw disk.
-	 */
-	bool footer;
-
-	/*
-	 * NULL if the format cannot be read.
-	 *
-	 * Open a source on the store. A parse_*() function checks all data from
-	 * the store once. The source owns the store after success; the caller
-	 * owns the store after failure.
-	 */
-	int (*open)(struct image_store *store, const struct image_open *how,
-		struct image_source **out, struct image_error *err);
-
-	/*
-	 * Report the tests of image_check() that the format has. Returns a
-	 * negative errno if the image cannot be checked; faults of the image
-	 * are reported as tests. The caller keeps the store. NULL: no tests.
-	 */
-	int (*check)(struct image_store *store, struct image_verdict *verdict,
-		struct image_error *err);
-
-	/* Ends with a NULL name; NULL if there are no options. */
-	const struct image_option *options;
-	/* As image_format_set(). NULL if there are no options. */
-	int (*set)(struct image_create *create,
-		const struct image_option *option, uint64_t value,
-		struct image_error *err);
-
-	/* image_open.snapshot is allowed */
-	bool snapshots;
-
-	/* supports -c */
-	bool compresses;
-	/* and writes nothing else */
-	bool always_compresses;
-
-	/* create accepts a store that is forward, without -c or with
-	 * always_compresses */
-	bool streams;
-
-	/* Begin a sink on a store that is empty or fixed; ownership as for
-	 * open. Nothing that a fixed store had before remains. NULL if the
-	 * format cannot be written. */
-	int (*create)(struct image_store *store,
-		const struct image_create *create, struct image_sink **out,
-		struct image_error *err);
-};
 
 #define IMAGE_FORMAT(name) extern const struct image_format image_format_##name;
 #include "format/formats.def"

@@ -48,12 +48,6 @@ image_format_by_name(const char *name)
 	return NULL;
 }
 
-const char *
-image_format_name(const struct image_format *format)
-{
-	return format->name;
-}
-
 bool
 image_format_readable(const struct image_format *format)
 {
@@ -67,21 +61,9 @@ image_format_writable(const struct image_format *format)
 }
 
 bool
-image_format_compresses(const struct image_format *format)
-{
-	return format->compresses;
-}
-
-bool
 image_format_begins_as_disk(const struct image_format *format)
 {
 	return format == &image_format_raw || format->footer;
-}
-
-bool
-image_format_always_compresses(const struct image_format *format)
-{
-	return format->always_compresses;
 }
 
 bool
@@ -90,25 +72,11 @@ image_format_is_archive(const struct image_format *format)
 	return format == &image_format_gce;
 }
 
-bool
-image_format_streams(const struct image_format *format)
-{
-	return format->streams;
-}
-
 const struct image_option *
 image_format_options(const struct image_format *format)
 {
 	static const struct image_option none;
 	return format->options ? format->options : &none;
-}
-
-int
-image_format_set(const struct image_format *format, struct image_create *create,
-	const struct image_option *option, uint64_t value,
-	struct image_error *err)
-{
-	return format->set(create, option, value, err);
 }
 
 static const struct image_option open_options[] = {

@@ -308,18 +308,6 @@ image_close(struct image_source *source)
 	image_store_close(store);
 }
 
-const struct image_format *
-image_source_format(const struct image_source *source)
-{
-	return source->format;
-}
-
-uint64_t
-image_source_size(const struct image_source *source)
-{
-	return source->size;
-}
-
 bool
 image_source_is_unsized(const struct image_source *source)
 {
@@ -348,18 +336,6 @@ const struct image_registry *
 image_source_registry(const struct image_source *source)
 {
 	return image_store_origin(source->store)->registry;
-}
-
-const char *
-image_source_doubt(const struct image_source *source)
-{
-	return source->doubt;
-}
-
-const struct image_error *
-image_source_fault(const struct image_source *source)
-{
-	return source->fault;
 }
 
 int

@@ -12,19 +12,6 @@
  */
 #include "error.h"
 
-struct image_algorithm {
-	/* lower case */
-	const char *name;
-	/* as GNU coreutils print it */
-	const char *tag;
-	/* of other tools, with blanks between them */
-	const char *other_tags;
-	/* in OpenSSL */
-	const char *evp;
-	/* bytes of a digest */
-	size_t length;
-};
-
 struct image_hash;
 
 /*

@@ -221,21 +221,3 @@ image_algorithm_by_name(const char *name, size_t length)
 			return &algorithms[i];
 	return NULL;
 }
-
-const char *
-image_algorithm_name(const struct image_algorithm *algorithm)
-{
-	return algorithm->name;
-}
-
-const char *
-image_algorithm_tag(const struct image_algorithm *algorithm)
-{
-	return algorithm->tag;
-}
-
-size_t
-image_algorithm_length(const struct image_algorithm *algorithm)
-{
-	return algorithm->length;
-}

@@ -21,6 +21,7 @@
 struct image_source;
 struct image_sink;
 struct image_store;
+struct image_verdict;
 
 #define IMAGE_NAME_MAX 1024
 /* Bytes of "sha512:" and its digits, and of a platform. */
@@ -209,36 +210,92 @@ void image_create_init(struct image_create *create);
  * create->fast, or that of create->packing; the lowest is 1. */
 int image_create_levels(const struct image_create *create);
 
-/* The public properties of a format. */
-struct image_format;
-const char *image_format_name(const struct image_format *format);
+/* A format; a row of image/format/formats.def. */
+struct image_format {
+	/* lower case; the name for -f, for -O and in the output */
+	const char *name;
+
+	/* another name for -f and -O, that of qemu-img; NULL: none */
+	const char *alias;
+
+	/* file name suffixes, separated by blanks: ".qcow2" */
+	const char *suffixes;
+
+	/*
+	 * Returns whether a file that begins with these bytes is in this
+	 * format. NULL for raw, the fallback, and for what is only written.
+	 * Reads no other bytes.
+	 */
+	bool (*probe)(const unsigned char *head, size_t length);
+
+	/*
+	 * A file that begins as a disk is in this format too if -f or its name
+	 * says so: its header is at its end, where a guest could write one
+	 * into a raw disk.
+	 */
+	bool footer;
+
+	/*
+	 * NULL if the format cannot be read.
+	 *
+	 * Open a source on the store. A parse_*() function checks all data from
+	 * the store once. The source owns the store after success; the caller
+	 * owns the store after failure.
+	 */
+	int (*open)(struct image_store *store, const struct image_open *how,
+		struct image_source **out, struct image_error *err);
+
+	/*
+	 * Report the tests of image_check() that the format has. Returns a
+	 * negative errno if the image cannot be checked; faults of the image
+	 * are reported as tests. The caller keeps the store. NULL: no tests.
+	 */
+	int (*check)(struct image_store *store, struct image_verdict *verdict,
+		struct image_error *err);
+
+	/* Ends with a NULL name; NULL if there are no options. */
+	const struct image_option *options;
+	/* Set the option in create to value: a number, 0 or 1, or the index of
+	 * a word. NULL if there are no options. */
+	int (*set)(struct image_create *create,
+		const struct image_option *option, uint64_t value,
+		struct image_error *err);
+
+	/* image_open.snapshot is allowed */
+	bool snapshots;
+
+	/* supports -c */
+	bool compresses;
+	/* and writes nothing else */
+	bool always_compresses;
+
+	/* create accepts a store that is forward, without -c or with
+	 * always_compresses */
+	bool streams;
+
+	/* Begin a sink on a store that is empty or fixed; ownership as for
+	 * open. Nothing that a fixed store had before remains. NULL if the
+	 * format cannot be written. */
+	int (*create)(struct image_store *store,
+		const struct image_create *create, struct image_sink **out,
+		struct image_error *err);
+};
+
 bool image_format_readable(const struct image_format *format);
 bool image_format_writable(const struct image_format *format);
-bool image_format_compresses(const struct image_format *format);
-/* Returns whether every new image of the format is compressed. */
-bool image_format_always_compresses(const struct image_format *format);
 /* Returns whether a new image is a tar archive, packed by gzip, with the raw
  * disk as its member disk.raw. */
 bool image_format_is_archive(const struct image_format *format);
-/* Returns whether stdout can be a pipe that takes a new image. */
-bool image_format_streams(const struct image_format *format);
 /* Returns whether a new image begins with the first bytes of its disk, which a
  * guest may have chosen. */
 bool image_format_begins_as_disk(const struct image_format *format);
 /* The options of a new image of that format; ends with a NULL name. */
 const struct image_option *image_format_options(
 	const struct image_format *format);
-/*
- * Set the option in create to value: a number, 0 or 1, or the index of a word.
- * Returns -EINVAL with a message if the value is not allowed.
- */
-int image_format_set(const struct image_format *format,
-	struct image_create *create, const struct image_option *option,
-	uint64_t value, struct image_error *err);
 
 /* The options of an image that is read; ends with a NULL name. */
 const struct image_option *image_open_options(void);
-/* As image_format_set(); every value is allowed. */
+/* As image_format.set; every value is allowed. */
 void image_open_set(struct image_open *how, const struct image_option *option,
 	uint64_t value);
 
@@ -482,11 +539,45 @@ void image_close(struct image_source *source);
  */
 void image_source_settle(struct image_source *source, struct image_error *err);
 
-const struct image_format *image_source_format(
-	const struct image_source *source);
-/* Bytes of the virtual disk; IMAGE_SIZE_UNKNOWN if image_source_is_unsized().
- */
-uint64_t image_source_size(const struct image_source *source);
+/* Embedded as first member by each format; constant once it is open. */
+struct image_source {
+	const struct image_source_ops *ops;
+	const struct image_format *format;
+	struct image_store *store;
+	/* holds the uncompressed bytes of the image itself, at the offsets in
+	 * image_extent.host: store, or an external data file that the source
+	 * owns */
+	struct image_store *data;
+	/* bytes of the virtual disk; IMAGE_SIZE_UNKNOWN if
+	 * image_source_is_unsized() */
+	uint64_t size;
+	/* bytes of zeros behind them that image_source_cut() left out */
+	uint64_t cut;
+	/* other bytes than those of the image, which digests are not of; NULL:
+	 * none */
+	const struct image_patches *patches;
+	/* bytes of an allocation unit of the format, a power of two; 0: none.
+	 * Reads of whole units are fastest. */
+	uint64_t unit;
+	/* image_check_last() follows a visit of the whole image */
+	bool check_last;
+	/* a failure is followed by the rest of the file: its digest is
+	 * expected, or check_last */
+	bool settles;
+	/* a sentence about a choice that was made for the image, and that other
+	 * programs make in another way; it names the option that chooses. NULL:
+	 * there is none */
+	const char *doubt;
+	/* of image_open */
+	enum image_vhd_size vhd_size;
+	/* only with image_open.inspect: the fault that prevents reading of the
+	 * disk, such as a table past the end of the file; or NULL */
+	const struct image_error *fault;
+	/* only with image_open.inspect: not 0 if the disk cannot be read, and
+	 * the reason */
+	int refused;
+	struct image_error refusal;
+};
 /*
  * Returns true until a visit has met the end of a raw image that comes through
  * a stream of unknown length.
@@ -513,17 +604,6 @@ struct image_registry {
 /* Valid until the image is closed. NULL: it is in no registry. */
 const struct image_registry *image_source_registry(
 	const struct image_source *source);
-/*
- * A sentence about a choice that was made for the image, and that other
- * programs make in another way; it names the option that chooses. NULL if there
- * is none.
- */
-const char *image_source_doubt(const struct image_source *source);
-/*
- * With image_open.inspect: the fault that prevents reading of the disk, such as
- * a table past the end of the file. NULL if there is none.
- */
-const struct image_error *image_source_fault(const struct image_source *source);
 /*
  * Returns true if fd is open on a file of the source or of its backing chain.
  */
@@ -889,18 +969,24 @@ int image_compare(struct image_source *a, struct image_source *b,
 /* Bytes of the longest digest. */
 #define IMAGE_DIGEST_MAX 64
 
-struct image_algorithm;
+struct image_algorithm {
+	/* lower case */
+	const char *name;
+	/* as GNU coreutils print it */
+	const char *tag;
+	/* of other tools, with blanks between them */
+	const char *other_tags;
+	/* in OpenSSL */
+	const char *evp;
+	/* bytes of a digest */
+	size_t length;
+};
+
 /* Algorithms in the order of algorithms.def; NULL past the last one. */
 const struct image_algorithm *image_algorithm(size_t index);
 /* Returns the algorithm whose name is the first length bytes, or NULL. */
 const struct image_algorithm *image_algorithm_by_name(
 	const char *name, size_t length);
-/* "sha256" */
-const char *image_algorithm_name(const struct image_algorithm *algorithm);
-/* "SHA256", as GNU coreutils print it */
-const char *image_algorithm_tag(const struct image_algorithm *algorithm);
-/* Bytes of a digest. */
-size_t image_algorithm_length(const struct image_algorithm *algorithm);
 /* Returns the version of OpenSSL, or NULL if this build has no digests. */
 const char *image_digest_library(void);
 

@@ -80,8 +80,8 @@ check_part(const struct fake *fake, uint64_t offset, uint64_t length,
 		const struct image_algorithm *algorithm =
 			digests->list[i].algorithm;
 		hash_bytes(algorithm, bytes, (size_t)length, expected);
-		assert_memory_equal(digests->list[i].bytes, expected,
-			image_algorithm_length(algorithm));
+		assert_memory_equal(
+			digests->list[i].bytes, expected, algorithm->length);
 	}
 	free(bytes);
 }

@@ -62,8 +62,7 @@ open_named(const char *name, bool forward, const struct image_open *how)
 	int rc = image_open_store(store, how, &source, &err);
 	if (rc < 0)
 		return rc;
-	assert_string_equal(
-		image_format_name(image_source_format(source)), "raw");
+	assert_string_equal(source->format->name, "raw");
 	assert_int_equal(image_store_reach(store, 0, SIZE, &reached, &err), 0);
 	rc = source->ops->ended ? source->ops->ended(source, &err) : 0;
 	image_close(source);

@@ -49,8 +49,8 @@ static void
 finds(const char *list, const char *algorithm, unsigned char byte)
 {
 	assert_int_equal(find(list, "disk.img"), 0);
-	assert_string_equal(image_algorithm_name(expect.algorithm), algorithm);
-	for (size_t i = 0; i < image_algorithm_length(expect.algorithm); i++)
+	assert_string_equal(expect.algorithm->name, algorithm);
+	for (size_t i = 0; i < expect.algorithm->length; i++)
 		assert_int_equal(expect.bytes[i], byte);
 }
 

@@ -322,7 +322,7 @@ static bool
 stands_in(const char *text, size_t size, const struct image_expect *expect)
 {
 	char hex[2 * IMAGE_DIGEST_MAX + 1];
-	size_t length = image_algorithm_length(expect->algorithm);
+	size_t length = expect->algorithm->length;
 
 	for (size_t i = 0; i < length; i++)
 		snprintf(hex + 2 * i, 3, "%02x", expect->bytes[i]);
@@ -367,10 +367,9 @@ TARGET(sums)
 		return 0;
 	if (sums_find(data, size, BEFORE BEGIN, END, &again) != rc)
 		abort();
-	if (rc == 0 &&
-		(again.algorithm != found.algorithm ||
-			memcmp(again.bytes, found.bytes,
-				image_algorithm_length(found.algorithm)) != 0))
+	if (rc == 0 && (again.algorithm != found.algorithm ||
+			       memcmp(again.bytes, found.bytes,
+				       found.algorithm->length) != 0))
 		abort();
 	return 0;
 }

@@ -99,7 +99,7 @@ name_digest(const struct registry *r, const char *text, size_t length)
 	image_hash_destroy(hash);
 	to += snprintf(to, OCI_DIGEST, "%s:", name);
 	if (rc == 0)
-		image_hash_text(digest, image_algorithm_length(algorithm), to);
+		image_hash_text(digest, algorithm->length, to);
 	return rc;
 }
 
