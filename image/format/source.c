@@ -141,6 +141,81 @@ image_region(struct image_source *source, uint64_t from, uint64_t to,
 	return rc;
 }
 
+/* Most bytes of a read of several units. */
+#define BATCH_BYTES ((uint64_t)17 << 17)
+
+/* A read of this many unneeded bytes is faster than another system call. */
+#define BATCH_GAP ((uint64_t)16 << 10)
+
+int
+image_batch_read(struct image_batch *batch, struct image_error *err)
+{
+	unsigned n = batch->n;
+	uint64_t reached;
+
+	batch->n = 0;
+	if (n == 0)
+		return 0;
+	/* Aligned for direct I/O. A stream has released what is around. */
+	const uint64_t mask = batch->store->forward ? 0 : IMAGE_ALIGN - 1;
+	uint64_t from = batch->from & ~mask;
+	size_t room = (size_t)(((batch->end + mask) & ~mask) - from);
+	unsigned char *buffer =
+		image_scratch_buffer(batch->scratch, room + batch->unit);
+	if (!buffer)
+		return image_no_memory(err);
+	int rc = image_store_reach(batch->store, from, room, &reached, err);
+	if (rc == 0)
+		rc = image_store_read(
+			batch->store, from, buffer, (size_t)reached, err);
+	for (unsigned i = 0; rc == 0 && i < n; i++) {
+		const struct image_unit *unit = &batch->units[i];
+		bool whole = unit->length == batch->unit;
+		unsigned char *to = whole ? unit->to : buffer + room;
+		rc = batch->unpack(batch, unit, buffer + (unit->host - from),
+			from + reached, to, err);
+		if (rc == 0 && !whole)
+			memcpy(unit->to, to + unit->skip, unit->length);
+	}
+	return rc;
+}
+
+/* Returns whether the unit lies near those of the batch. */
+static bool
+fits(const struct image_batch *batch, const void *owner,
+	const struct image_unit *unit)
+{
+	uint64_t host = unit->host, host_end = host + unit->stored;
+	uint64_t from = host < batch->from ? host : batch->from;
+	uint64_t end = host_end > batch->end ? host_end : batch->end;
+	uint64_t gap = batch->store->forward ? 0 : BATCH_GAP;
+
+	return batch->owner == owner && batch->n < IMAGE_BATCH &&
+	       host <= batch->end + gap && batch->from <= host_end + gap &&
+	       end - from <= BATCH_BYTES;
+}
+
+int
+image_batch_add(struct image_batch *batch, const void *owner,
+	struct image_store *store, size_t size, const struct image_unit *unit,
+	struct image_error *err)
+{
+	uint64_t end = unit->host + unit->stored;
+	int rc = 0;
+
+	if (batch->n && !fits(batch, owner, unit))
+		rc = image_batch_read(batch, err);
+	batch->owner = owner;
+	batch->store = store;
+	batch->unit = size;
+	if (batch->n == 0 || unit->host < batch->from)
+		batch->from = unit->host;
+	if (batch->n == 0 || end > batch->end)
+		batch->end = end;
+	batch->units[batch->n++] = *unit;
+	return rc;
+}
+
 /* Opens the files that an image names. */
 
 const char *

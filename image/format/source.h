@@ -41,6 +41,49 @@ int image_source_refused(
 int image_region(struct image_source *source, uint64_t from, uint64_t to,
 	uint64_t *begin, uint64_t *end, struct image_error *err);
 
+/* The wanted part of a unit of the disk that is stored compressed. */
+struct image_unit {
+	/* offset of the unit in the disk */
+	uint64_t guest;
+	uint64_t host;
+	/* most bytes from host on */
+	uint64_t stored;
+	/* `length` bytes of the unit, from `skip` on, are copied to `to` */
+	size_t skip;
+	size_t length;
+	unsigned char *to;
+};
+
+#define IMAGE_BATCH 128
+
+/* Units of one read, which lie near each other in a store. */
+struct image_batch {
+	struct image_scratch *scratch;
+	/*
+	 * Unpack a unit of the owner to `to`, with room for a whole one. `end`:
+	 * of what was read, from the bytes of the unit on.
+	 */
+	int (*unpack)(const struct image_batch *batch,
+		const struct image_unit *unit, const unsigned char *bytes,
+		uint64_t end, unsigned char *to, struct image_error *err);
+	const void *owner;
+	struct image_store *store;
+	/* bytes of a unit */
+	size_t unit;
+	/* the range of the store with all units */
+	uint64_t from;
+	uint64_t end;
+	unsigned n;
+	struct image_unit units[IMAGE_BATCH];
+};
+
+/* Add a unit. Units of another owner, or far from this one, are read first. */
+int image_batch_add(struct image_batch *batch, const void *owner,
+	struct image_store *store, size_t size, const struct image_unit *unit,
+	struct image_error *err);
+/* Read what was added. */
+int image_batch_read(struct image_batch *batch, struct image_error *err);
+
 /* Report a field of image_info(). */
 void image_put_number(
 	const struct image_reporter *r, const char *name, uint64_t number);

@@ -537,43 +537,12 @@ qcow2_extent(struct image_source *source, uint64_t offset, uint64_t length,
 	return look_for_holes(place.layer, extent, err);
 }
 
-/*
- * Most compressed clusters of one read, and most bytes of a read of several
- * clusters.
- */
-#define BATCH_CLUSTERS 128
-#define BATCH_BYTES ((uint64_t)2 << 20)
-
-/* A read of this many unneeded bytes is faster than another system call. */
-#define BATCH_GAP ((uint64_t)16 << 10)
-
 /* Standard clusters for one read; length 0: none. */
 struct pending {
 	struct image_store *store;
 	uint64_t host;
 	unsigned char *to;
 	size_t length;
-};
-
-/* The wanted part of one compressed cluster. */
-struct packed {
-	uint64_t guest;
-	uint64_t host;
-	uint32_t stored;
-	/* `length` bytes of the cluster, from `skip` on, are copied to `to` */
-	uint32_t skip;
-	uint32_t length;
-	unsigned char *to;
-};
-
-/* Compressed clusters for one read, all of one image. */
-struct batch {
-	struct qcow2_source *layer;
-	/* the range of the file with all clusters of the batch */
-	uint64_t from;
-	uint64_t end;
-	unsigned n;
-	struct packed clusters[BATCH_CLUSTERS];
 };
 
 static int
@@ -609,152 +578,71 @@ add_standard(struct pending *pending, const struct qcow2_place *place,
 	return rc;
 }
 
-/*
- * A whole cluster is decompressed to its destination, a part through `spare`.
- */
+/* The size of the file may not have been known when the cluster was found. */
 static int
-unpack(const struct batch *batch, const struct packed *packed,
-	struct image_scratch *scratch, const unsigned char *from,
-	unsigned char *spare, struct image_error *err)
+unpack(const struct image_batch *batch, const struct image_unit *unit,
+	const unsigned char *bytes, uint64_t end, unsigned char *to,
+	struct image_error *err)
 {
-	size_t cluster_size = (size_t)batch->layer->base.unit;
-	bool whole = packed->length == cluster_size;
-	unsigned char *to = whole ? packed->to : spare;
+	const struct qcow2_source *q = batch->owner;
+	uint64_t stored = unit->stored;
 
-	int rc = image_decompress(batch->layer->header.codec, scratch, from,
-		packed->stored, to, cluster_size);
+	if (unit->host >= end || end + IMAGE_SECTOR <= unit->host + stored)
+		return past_the_end(batch->store, "compressed", unit->guest,
+			unit->host, stored, end, err);
+	if (stored > end - unit->host)
+		stored = end - unit->host;
+	int rc = image_decompress(q->header.codec, batch->scratch, bytes,
+		(size_t)stored, to, batch->unit);
+	image_store_release(batch->store, unit->host, stored);
 	if (rc == -ENOMEM)
 		return image_no_memory(err);
 	if (rc < 0)
-		return image_damaged(err, batch->layer->base.store->name,
-			-EINVAL,
+		return image_damaged(err, batch->store->name, -EINVAL,
 			"compressed cluster of guest offset 0x%" PRIx64
-			" at 0x%" PRIx64 " (%" PRIu32
-			" %s) does not decompress to exactly one "
-			"cluster of %" PRIu64 " bytes",
-			packed->guest, packed->host, packed->stored,
-			image_plural(packed->stored, "byte", "bytes"),
-			batch->layer->base.unit);
-	if (!whole)
-		memcpy(packed->to, spare + packed->skip, packed->length);
+			" at 0x%" PRIx64 " (%" PRIu64
+			" %s) does not decompress to exactly one cluster of "
+			"%zu bytes",
+			unit->guest, unit->host, stored,
+			image_plural(stored, "byte", "bytes"), batch->unit);
 	return 0;
 }
 
-/* The size of the file was not known when the cluster was found. */
 static int
-trim(const struct batch *batch, struct packed *packed, uint64_t end,
-	struct image_error *err)
+add_compressed(struct image_batch *batch, const struct qcow2_place *place,
+	uint64_t guest, unsigned char *to, struct image_error *err)
 {
-	if (packed->host >= end ||
-		end + IMAGE_SECTOR <= packed->host + packed->stored)
-		return past_the_end(batch->layer->base.store, "compressed",
-			packed->guest, packed->host, packed->stored, end, err);
-	packed->stored = (uint32_t)(end - packed->host);
-	return 0;
-}
-
-static uint64_t
-align_up(uint64_t n)
-{
-	return (n + IMAGE_ALIGN - 1) & ~(uint64_t)(IMAGE_ALIGN - 1);
-}
-
-static int
-read_batch(struct batch *batch, struct image_scratch *scratch,
-	struct image_error *err)
-{
-	unsigned n = batch->n;
-	if (n == 0)
-		return 0;
-	batch->n = 0;
-	/* Aligned for direct I/O. */
-	struct image_store *store = batch->layer->base.store;
-	uint64_t from = batch->from & ~(uint64_t)(IMAGE_ALIGN - 1);
-	size_t room = (size_t)(align_up(batch->end) - from);
-	uint64_t reached;
-	unsigned char *buffer = image_scratch_buffer(
-		scratch, room + (size_t)batch->layer->base.unit);
-	if (!buffer)
-		return image_no_memory(err);
-
-	int rc = image_store_reach(store, from, room, &reached, err);
-	if (rc == 0)
-		rc = image_store_read(
-			store, from, buffer, (size_t)reached, err);
-	for (unsigned i = 0; rc == 0 && i < n; i++) {
-		struct packed *packed = &batch->clusters[i];
-		uint64_t at = packed->host - from;
-		if (at + packed->stored > reached)
-			rc = trim(batch, packed, from + reached, err);
-		if (rc < 0)
-			break;
-		rc = unpack(batch, packed, scratch, buffer + at, buffer + room,
-			err);
-		image_store_release(store, packed->host, packed->stored);
-	}
-	return rc;
-}
-
-/* Returns true if the run lies near the clusters of the batch. */
-static bool
-fits(const struct batch *batch, const struct qcow2_place *place)
-{
-	uint64_t host = place->run.host;
-	uint64_t host_end = host + place->run.stored;
-	uint64_t from = host < batch->from ? host : batch->from;
-	uint64_t end = host_end > batch->end ? host_end : batch->end;
-
-	return batch->layer == place->layer && batch->n < BATCH_CLUSTERS &&
-	       host <= batch->end + BATCH_GAP &&
-	       batch->from <= host_end + BATCH_GAP && end - from <= BATCH_BYTES;
-}
-
-static int
-add_compressed(struct batch *batch, const struct qcow2_place *place,
-	uint64_t guest, unsigned char *to, struct image_scratch *scratch,
-	struct image_error *err)
-{
-	uint64_t skip = guest & (place->layer->base.unit - 1);
-	int rc = 0;
-
-	if (batch->n && !fits(batch, place))
-		rc = read_batch(batch, scratch, err);
-	if (batch->n == 0) {
-		batch->layer = place->layer;
-		batch->from = place->run.host;
-		batch->end = place->run.host + place->run.stored;
-	}
-	if (place->run.host < batch->from)
-		batch->from = place->run.host;
-	if (place->run.host + place->run.stored > batch->end)
-		batch->end = place->run.host + place->run.stored;
-	batch->clusters[batch->n++] = (struct packed){
+	const struct image_source *layer = &place->layer->base;
+	uint64_t skip = guest & (layer->unit - 1);
+	const struct image_unit unit = {
 		.guest = guest - skip,
 		.host = place->run.host,
 		.stored = place->run.stored,
-		.skip = (uint32_t)skip,
-		.length = (uint32_t)place->run.length,
+		.skip = (size_t)skip,
+		.length = (size_t)place->run.length,
 		.to = to,
 	};
-	return rc;
+
+	return image_batch_add(batch, place->layer, layer->store,
+		(size_t)layer->unit, &unit, err);
 }
 
 /* Read the bytes of one place, or add them to a later read. */
 static int
-add(struct pending *pending, struct batch *batch,
+add(struct pending *pending, struct image_batch *batch,
 	const struct qcow2_place *place, uint64_t guest, unsigned char *to,
-	struct image_scratch *scratch, struct image_error *err)
+	struct image_error *err)
 {
 	size_t length = (size_t)place->run.length;
 
 	if (place->other)
 		return place->other->ops->read(
-			place->other, scratch, guest, to, length, err);
+			place->other, batch->scratch, guest, to, length, err);
 	switch (place->run.kind) {
 	case QCOW2_STANDARD:
 		return add_standard(pending, place, to, err);
 	case QCOW2_COMPRESSED:
-		return add_compressed(batch, place, guest, to, scratch, err);
+		return add_compressed(batch, place, guest, to, err);
 	default:
 		memset(to, 0, length);
 		return 0;
@@ -767,17 +655,18 @@ qcow2_read(struct image_source *source, struct image_scratch *scratch,
 {
 	struct qcow2_source *q = qcow2_source(source);
 	struct pending pending = {0};
-	struct batch batch;
+	struct image_batch batch;
 	unsigned char *to = buf;
 
 	int rc = image_source_refused(source, err);
 	batch.n = 0;
+	batch.scratch = scratch;
+	batch.unpack = unpack;
 	while (rc == 0 && length) {
 		struct qcow2_place place;
 		rc = qcow2_find(q, offset, length, &place, err);
 		if (rc == 0)
-			rc = add(&pending, &batch, &place, offset, to, scratch,
-				err);
+			rc = add(&pending, &batch, &place, offset, to, err);
 		if (rc == 0) {
 			offset += place.run.length;
 			to += place.run.length;
@@ -787,6 +676,6 @@ qcow2_read(struct image_source *source, struct image_scratch *scratch,
 	if (rc == 0)
 		rc = read_pending(&pending, err);
 	if (rc == 0)
-		rc = read_batch(&batch, scratch, err);
+		rc = image_batch_read(&batch, err);
 	return rc;
 }

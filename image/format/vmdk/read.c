@@ -304,28 +304,6 @@ vmdk_lookup(struct vmdk_source *v, uint64_t guest, uint64_t limit,
 	return 0;
 }
 
-/* Most compressed grains of one read, and most bytes of several. */
-#define BATCH_GRAINS 64
-#define BATCH_BYTES ((uint64_t)2 << 20)
-
-/* The wanted part of one compressed grain. */
-struct packed {
-	uint64_t guest;
-	uint64_t host;
-	/* `length` bytes of the grain, from `skip` on, are copied to `to` */
-	size_t skip;
-	size_t length;
-	unsigned char *to;
-};
-
-/* Compressed grains for one read, all of one extent, in the file's order. */
-struct batch {
-	const struct vmdk_extent *extent;
-	struct image_scratch *scratch;
-	unsigned n;
-	struct packed grains[BATCH_GRAINS];
-};
-
 /* Most bytes of a compressed grain with its marker; QEMU's limit. */
 static size_t
 most_stored(const struct vmdk_extent *e)
@@ -335,7 +313,7 @@ most_stored(const struct vmdk_extent *e)
 
 /* Check the marker in front of a compressed grain. Sets *stored. */
 static int
-parse_marker(const struct vmdk_extent *e, const struct packed *p,
+parse_marker(const struct vmdk_extent *e, const struct image_unit *p,
 	const unsigned char *raw, size_t *stored, struct image_error *err)
 {
 	uint64_t sector = image_le64(raw);
@@ -357,39 +335,38 @@ parse_marker(const struct vmdk_extent *e, const struct packed *p,
 	return 0;
 }
 
-/* bytes: `room` bytes from the marker on. tmp: room for a grain. */
 static int
-unpack(const struct batch *b, const struct packed *p,
-	const unsigned char *bytes, size_t room, unsigned char *tmp,
+unpack(const struct image_batch *b, const struct image_unit *p,
+	const unsigned char *bytes, uint64_t end, unsigned char *to,
 	struct image_error *err)
 {
-	const struct vmdk_extent *e = b->extent;
-	size_t stored = 0, made = 0, grain = (size_t)vmdk_grain(e);
+	const struct vmdk_extent *e = b->owner;
+	size_t stored = 0, made = 0;
 
+	if (p->host + VMDK_GRAIN_MARKER >= end)
+		return image_fail(err, e->store->name, -EIO,
+			"has no data at offset %" PRIu64, p->host);
 	int rc = parse_marker(e, p, bytes, &stored, err);
 	if (rc < 0)
 		return rc;
-	if (stored > room - VMDK_GRAIN_MARKER)
+	if (stored > end - p->host - VMDK_GRAIN_MARKER)
 		return image_damaged(err, e->store->name, -EINVAL,
 			"compressed grain of guest offset 0x%" PRIx64
 			" at sector %" PRIu64 " with %zu bytes lies past the "
 			"end of the file",
 			p->guest, p->host / VMDK_SECTOR, stored);
-	unsigned char *to = p->length == grain ? p->to : tmp;
 	rc = image_unzlib(b->scratch, bytes + VMDK_GRAIN_MARKER, stored, to,
-		grain, &made);
+		b->unit, &made);
 	if (rc == -ENOMEM)
 		return image_no_memory(err);
 	/* The last grain may end with the disk. */
 	uint64_t left = e->end - p->guest;
-	if (rc < 0 || made < (left < grain ? left : grain))
+	if (rc < 0 || made < (left < b->unit ? left : b->unit))
 		return image_damaged(err, e->store->name, -EINVAL,
 			"compressed grain of guest offset 0x%" PRIx64
 			" at sector %" PRIu64 " with %zu %s is damaged",
 			p->guest, p->host / VMDK_SECTOR, stored,
 			image_plural(stored, "byte", "bytes"));
-	if (to == tmp)
-		memcpy(p->to, tmp + p->skip, p->length);
 	image_store_release(
 		e->store, p->host, vmdk_align(VMDK_GRAIN_MARKER + stored));
 	return 0;
@@ -397,100 +374,36 @@ unpack(const struct batch *b, const struct packed *p,
 
 /*
  * A stream has the bytes of a grain once: what belongs to other grains is not
- * read.
+ * read, so the unit has the length that its marker states.
  */
 static int
-read_one(const struct batch *b, const struct packed *p, struct image_error *err)
-{
-	const struct vmdk_extent *e = b->extent;
-	size_t most = most_stored(e), stored = 0;
-	unsigned char *buffer =
-		image_scratch_buffer(b->scratch, most + (size_t)vmdk_grain(e));
-
-	if (!buffer)
-		return image_no_memory(err);
-	int rc = image_store_read(
-		e->store, p->host, buffer, VMDK_GRAIN_MARKER, err);
-	if (rc == 0)
-		rc = parse_marker(e, p, buffer, &stored, err);
-	if (rc == 0)
-		rc = image_store_read(e->store, p->host + VMDK_GRAIN_MARKER,
-			buffer + VMDK_GRAIN_MARKER, stored, err);
-	return rc == 0 ? unpack(b, p, buffer, VMDK_GRAIN_MARKER + stored,
-				 buffer + most, err)
-		       : rc;
-}
-
-static int
-read_batch(struct batch *b, struct image_error *err)
-{
-	unsigned n = b->n;
-	int rc = 0;
-
-	b->n = 0;
-	if (n == 0)
-		return 0;
-	const struct vmdk_extent *e = b->extent;
-	for (unsigned i = 0; rc == 0 && e->store->forward && i < n; i++)
-		rc = read_one(b, &b->grains[i], err);
-	if (e->store->forward || rc < 0)
-		return rc;
-	/* Aligned for direct I/O. */
-	uint64_t from = b->grains[0].host & ~(uint64_t)(IMAGE_ALIGN - 1);
-	size_t room = (size_t)(b->grains[n - 1].host - from) + most_stored(e);
-	uint64_t reached;
-	room = (room + IMAGE_ALIGN - 1) & ~(size_t)(IMAGE_ALIGN - 1);
-	unsigned char *buffer =
-		image_scratch_buffer(b->scratch, room + (size_t)vmdk_grain(e));
-	if (!buffer)
-		return image_no_memory(err);
-	rc = image_store_reach(e->store, from, room, &reached, err);
-	if (rc == 0)
-		rc = image_store_read(
-			e->store, from, buffer, (size_t)reached, err);
-	for (unsigned i = 0; rc == 0 && i < n; i++) {
-		const struct packed *p = &b->grains[i];
-		size_t at = (size_t)(p->host - from);
-		if (at + VMDK_GRAIN_MARKER >= reached)
-			return image_fail(err, e->store->name, -EIO,
-				"has no data at offset %" PRIu64, p->host);
-		rc = unpack(b, p, buffer + at, (size_t)reached - at,
-			buffer + room, err);
-	}
-	return rc;
-}
-
-/* Returns whether the grain follows those of the batch closely in the file. */
-static bool
-fits(const struct batch *b, const struct vmdk_run *run)
-{
-	const struct packed *last = &b->grains[b->n - 1];
-
-	return b->extent == run->extent && b->n < BATCH_GRAINS &&
-	       run->host > last->host &&
-	       run->host - last->host <= most_stored(b->extent) &&
-	       run->host - b->grains[0].host <= BATCH_BYTES;
-}
-
-static int
-add_packed(struct batch *b, const struct vmdk_run *run, uint64_t guest,
+add_packed(struct image_batch *b, const struct vmdk_run *run, uint64_t guest,
 	unsigned char *to, struct image_error *err)
 {
-	uint64_t skip =
-		(guest - run->extent->begin) & (vmdk_grain(run->extent) - 1);
-	int rc = 0;
-
-	if (b->n && !fits(b, run))
-		rc = read_batch(b, err);
-	b->extent = run->extent;
-	b->grains[b->n++] = (struct packed){
+	const struct vmdk_extent *e = run->extent;
+	uint64_t skip = (guest - e->begin) & (vmdk_grain(e) - 1);
+	struct image_unit unit = {
 		.guest = guest - skip,
 		.host = run->host,
+		.stored = most_stored(e),
 		.skip = (size_t)skip,
 		.length = (size_t)run->length,
 		.to = to,
 	};
-	return rc;
+	unsigned char marker[VMDK_GRAIN_MARKER];
+	size_t stored = 0;
+	int rc = 0;
+
+	if (e->store->forward) {
+		rc = image_store_read(
+			e->store, unit.host, marker, sizeof(marker), err);
+		if (rc == 0)
+			rc = parse_marker(e, &unit, marker, &stored, err);
+		unit.stored = vmdk_align(sizeof(marker) + stored);
+	}
+	return rc < 0 ? rc
+		      : image_batch_add(b, e, e->store, (size_t)vmdk_grain(e),
+				&unit, err);
 }
 
 static int
@@ -511,13 +424,13 @@ vmdk_read(struct image_source *source, struct image_scratch *scratch,
 	uint64_t offset, void *buf, size_t length, struct image_error *err)
 {
 	struct vmdk_source *v = vmdk_source(source);
-	struct batch batch;
+	struct image_batch batch;
 	unsigned char *to = buf;
 
 	int rc = image_source_refused(source, err);
 	batch.n = 0;
-	batch.extent = NULL;
 	batch.scratch = scratch;
+	batch.unpack = unpack;
 	while (rc == 0 && length) {
 		struct vmdk_run run;
 		rc = vmdk_lookup(v, offset, length, &run, err);
@@ -533,5 +446,5 @@ vmdk_read(struct image_source *source, struct image_scratch *scratch,
 		to += run.length;
 		length -= (size_t)run.length;
 	}
-	return rc == 0 ? read_batch(&batch, err) : rc;
+	return rc == 0 ? image_batch_read(&batch, err) : rc;
 }
