@@ -136,39 +136,32 @@ int
 cli_parse_choice(const struct cli *cli, const struct image_option *option,
 	const char *text, uint64_t *value)
 {
-	const char *command = cli_commands[cli->command].name;
-	int number;
+	const char *fault = "is not a valid number";
+	int number = 0;
 	bool valid = false;
 
 	switch (option->type) {
 	case IMAGE_OPTION_SIZE:
-		if (!cli_parse_size(text, value))
-			return cli_usage(command,
-				"-o %s: '%s' is not a valid size", option->name,
-				text);
-		return 0;
+		valid = cli_parse_size(text, value);
+		fault = "is not a valid size";
+		break;
 	case IMAGE_OPTION_NUMBER:
 		valid = cli_parse_int(text, &number);
-		*value = valid ? (uint64_t)number : 0;
-		if (!valid)
-			return cli_usage(command,
-				"-o %s: '%s' is not a valid number",
-				option->name, text);
-		return 0;
+		*value = (uint64_t)number;
+		break;
 	case IMAGE_OPTION_FLAG:
 		valid = parse_word("off on", text, value);
-		if (!valid)
-			return cli_usage(command,
-				"-o %s: '%s' is neither on nor off",
-				option->name, text);
-		return 0;
+		fault = "is neither on nor off";
+		break;
 	case IMAGE_OPTION_WORD:
+		valid = parse_word(option->words, text, value);
+		fault = "is not one of: ";
 		break;
 	}
-	if (!parse_word(option->words, text, value))
-		return cli_usage(command, "-o %s: '%s' is not one of: %s",
-			option->name, text, option->words);
-	return 0;
+	return valid ? 0
+		     : cli_usage(cli_commands[cli->command].name,
+			       "-o %s: '%s' %s%s", option->name, text, fault,
+			       option->words ? option->words : "");
 }
 
 /* Returns the option of an image that is read, or NULL. */

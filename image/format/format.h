@@ -72,13 +72,6 @@ struct image_source_ops {
 	void (*close)(struct image_source *source);
 };
 
-/* Returns whether only the last byte of the store tells the size. */
-static inline bool
-image_source_unsized(const struct image_source *source)
-{
-	return source->size == IMAGE_SIZE_UNKNOWN && source->store->forward;
-}
-
 /* open.c: image_close() without the store. */
 void image_source_free(struct image_source *source);
 

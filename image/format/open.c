@@ -151,7 +151,7 @@ limit_size(const struct image_source *source, uint64_t max_size,
 {
 	if (max_size == 0 || source->size <= max_size)
 		return 0;
-	if (!image_source_unsized(source))
+	if (!image_source_is_unsized(source))
 		return image_too_large(err, source->store->name,
 			"has a disk of more than", max_size);
 	source->store->max_size = max_size;
@@ -311,7 +311,7 @@ image_close(struct image_source *source)
 bool
 image_source_is_unsized(const struct image_source *source)
 {
-	return image_source_unsized(source);
+	return source->size == IMAGE_SIZE_UNKNOWN && source->store->forward;
 }
 
 bool

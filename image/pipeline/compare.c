@@ -176,7 +176,7 @@ compare_work(void *opaque, struct image_scratch *scratch,
 	struct image_extent sides[2] = {{0}, {0}};
 
 	for (int i = 0; i < 2; i++)
-		if (!image_source_unsized(compare->side[i]))
+		if (!image_source_is_unsized(compare->side[i]))
 			own->size[i] = compare->side[i]->size;
 	own->differs = false;
 	while (offset < end && !own->differs) {
@@ -236,7 +236,7 @@ compare_reach(void *opaque, struct image_chunk *chunk, struct image_error *err)
 					? side->size - chunk->offset
 					: 0;
 		uint64_t reached = left < chunk->length ? left : chunk->length;
-		if (image_source_unsized(side))
+		if (image_source_is_unsized(side))
 			rc = image_store_reach(side->store, chunk->offset,
 				(size_t)chunk->length, &reached, err);
 		own->size[i] = chunk->offset + reached;
@@ -283,7 +283,7 @@ image_compare(struct image_source *a, struct image_source *b,
 		.compared = compared,
 	};
 
-	bool unsized = image_source_unsized(a) || image_source_unsized(b);
+	bool unsized = image_source_is_unsized(a) || image_source_is_unsized(b);
 	if (compare.chunk < image_chunk_size(b))
 		compare.chunk = image_chunk_size(b);
 	compare.step = step_size(&compare);

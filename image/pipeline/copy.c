@@ -378,7 +378,7 @@ visit(struct image_copy *copy, const struct image_run *run,
 		.stop = copy->hashers ? copy_stop : NULL,
 		.opaque = copy,
 	};
-	bool unsized = image_source_unsized(source);
+	bool unsized = image_source_is_unsized(source);
 	int rc = image_pipeline_run(&plan, run, &copy->copied->threads, err);
 	if (rc == 0)
 		rc = image_pieces_end(source, true, err);
@@ -523,7 +523,7 @@ image_copy(struct image_source *source, struct image_sink *sink,
 		.copied = copied,
 		.max_written = run->max_written};
 
-	assert(image_source_unsized(source) || sink->size >= source->size);
+	assert(image_source_is_unsized(source) || sink->size >= source->size);
 	assert(!sink->fill || !sink->compress);
 	*copied = (struct image_copied){0};
 	if (sink->ops->plan) {

@@ -475,7 +475,7 @@ image_source_move_gpt(
 {
 	struct move m = {.name = (*source)->store->name};
 
-	assert(!image_source_unsized(*source));
+	assert(!image_source_is_unsized(*source));
 	int rc = image_patched_create(*source, size, HEAD, &m.disk, err);
 	if (rc == 0)
 		rc = parse(&m, size, err);

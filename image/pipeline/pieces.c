@@ -72,7 +72,7 @@ pieces_reach(void *visit, struct image_chunk *chunk, struct image_error *err)
 image_reach
 image_pieces_reach(const struct image_source *source)
 {
-	return image_source_unsized(source) ? pieces_reach : NULL;
+	return image_source_is_unsized(source) ? pieces_reach : NULL;
 }
 
 int
@@ -88,7 +88,7 @@ image_pieces_end(
 		rc = source->ops->ended(source, err);
 	if (rc == 0)
 		rc = source->ops->unchanged(source, err);
-	if (rc == 0 && image_source_unsized(source))
+	if (rc == 0 && image_source_is_unsized(source))
 		rc = image_store_reach(source->store, 0, IMAGE_SIZE_UNKNOWN,
 			&source->size, err);
 	return rc;
