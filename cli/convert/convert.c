@@ -42,12 +42,9 @@ parse(struct job *job)
 static int
 differs_at(const struct job *job, uint64_t offset, struct image_error *err)
 {
-	*err = (struct image_error){0};
-	snprintf(err->file, sizeof(err->file), "%s", job->name);
-	snprintf(err->text, sizeof(err->text),
+	return image_fail(err, job->name, -EIO,
 		"differs from the source at offset %" PRIu64 " when read back",
 		offset);
-	return -EIO;
 }
 
 static int
@@ -57,18 +54,14 @@ differs_in(const struct job *job, const unsigned char *bytes,
 	const struct image_algorithm *algorithm =
 		job->digests.list[0].algorithm;
 	char text[CLI_DIGEST_TEXT], wanted[CLI_DIGEST_TEXT];
+	static const char differs[] = "differs from the source when read back";
 
-	*err = (struct image_error){0};
-	snprintf(err->file, sizeof(err->file), "%s", job->name);
-	int n = snprintf(err->text, sizeof(err->text),
-		"differs from the source when read back");
-	if (!job->digests.sparse)
-		snprintf(err->text + n, sizeof(err->text) - (size_t)n,
-			": its %s is %s, not %s", algorithm->name,
-			cli_digest_text(algorithm, bytes, text),
-			cli_digest_text(
-				algorithm, job->digests.list[0].bytes, wanted));
-	return -EIO;
+	if (job->digests.sparse)
+		return image_fail(err, job->name, -EIO, "%s", differs);
+	return image_fail(err, job->name, -EIO, "%s: its %s is %s, not %s",
+		differs, algorithm->name,
+		cli_digest_text(algorithm, bytes, text),
+		cli_digest_text(algorithm, job->digests.list[0].bytes, wanted));
 }
 
 /*
@@ -189,11 +182,8 @@ refuse_written(struct job *job, struct image_error *err)
 	int rc = image_disguise_written(job->dst, &disguise, err);
 	if (rc < 0 || !disguise.name)
 		return rc;
-	*err = (struct image_error){0};
-	snprintf(err->file, sizeof(err->file), "%s", job->name);
-	snprintf(err->text, sizeof(err->text), DISGUISED, job->format->name,
+	return image_fail(err, job->name, -EINVAL, DISGUISED, job->format->name,
 		disguise.name, disguise.offset, way_out(job, &disguise));
-	return -EINVAL;
 }
 
 int

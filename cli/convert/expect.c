@@ -146,12 +146,11 @@ expect_verify(struct job *job, struct image_error *err)
 	if (!algorithm || memcmp(job->digests.list[job->expected].bytes,
 				  job->expect.bytes, algorithm->length) == 0)
 		return 0;
-	*err = (struct image_error){.refused = true};
-	snprintf(err->file, sizeof(err->file), "%s", job->source);
-	snprintf(err->text, sizeof(err->text),
+	image_fail(err, job->source, -EINVAL,
 		"the content is refused: its %s is %s, not %s", algorithm->name,
 		cli_digest_text(algorithm,
 			job->digests.list[job->expected].bytes, text),
 		cli_digest_text(algorithm, job->expect.bytes, wanted));
+	err->refused = true;
 	return -EINVAL;
 }

@@ -21,9 +21,7 @@ new_file_visit_source(
 static int
 take_message(const struct job *job, struct image_error *err)
 {
-	*err = (struct image_error){0};
-	snprintf(err->text, sizeof(err->text), "%s", job->output.text);
-	return -EIO;
+	return image_fail(err, NULL, -EIO, "%s", job->output.text);
 }
 
 static void

@@ -59,13 +59,10 @@ size_check(const struct job *job, struct image_error *err)
 
 	if (!job->cli->option[OPTION_MOVE_GPT] || size == job->create.size)
 		return 0;
-	*err = (struct image_error){0};
-	snprintf(err->file, sizeof(err->file), "%s", job->name);
-	snprintf(err->text, sizeof(err->text),
+	return image_fail(err, job->name, -EINVAL,
 		"would be rounded up to %" PRIu64
 		" bytes, behind the backup GPT; use --size %" PRIu64,
 		size, size);
-	return -EINVAL;
 }
 
 int

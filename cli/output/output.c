@@ -46,13 +46,19 @@ close_fd(int *fd)
 }
 
 void
-output_abandon(struct output *output)
+output_discard(struct output *output)
 {
 	if (output->named)
 		unlinkat(output->directory, output->temporary, 0);
 	signals_remove(-1, NULL);
 	output->named = false;
 	close_fd(&output->fd);
+}
+
+void
+output_abandon(struct output *output)
+{
+	output_discard(output);
 	close_fd(&output->old.fd);
 	close_fd(&output->directory);
 	free(output->temporary);

@@ -68,6 +68,8 @@ int output_judge_folder(struct output *output);
 int output_publish_folder(struct output *output);
 void output_remove_folder(const struct output *output, const char *name);
 
+/* output.c: remove the new file. */
+void output_discard(struct output *output);
 /* output.c: fsync(), again after a signal. */
 int output_sync(int fd);
 

@@ -187,12 +187,7 @@ output_make(struct output *output)
 	/* The mount option grpid gives the file the group of the directory. */
 	if (st.st_gid == group)
 		return 0;
-	if (output->named)
-		unlinkat(output->directory, output->temporary, 0);
-	signals_remove(-1, NULL);
-	output->named = false;
-	close(output->fd);
-	output->fd = -1;
+	output_discard(output);
 	return make(output, output_mode(output, st.st_gid));
 }
 

@@ -45,6 +45,14 @@ struct image_error {
 	bool damaged;
 };
 
+/*
+ * Set the message about the named file ("" or NULL: no file), and err->again if
+ * code is a failure of a network. Returns code, a negative errno. A store that
+ * knows more about the failure sets err->again afterwards.
+ */
+__attribute__((format(printf, 4, 5))) int image_fail(struct image_error *err,
+	const char *file, int code, const char *format, ...);
+
 /* Returns one if n is 1, otherwise several. For messages. */
 static inline const char *
 image_plural(uint64_t n, const char *one, const char *several)

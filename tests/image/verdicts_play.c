@@ -393,8 +393,7 @@ visit(struct image_source *source, struct outcome *outcome,
 		.count = 1, .list = {{.algorithm = sha256()}}};
 	struct image_run run = {.block = 4096, .threads = 2};
 
-	if (!image_source_is_unsized(source) &&
-		image_source_size(source) > LARGEST_DISK)
+	if (!image_source_is_unsized(source) && source->size > LARGEST_DISK)
 		return image_map(
 			source, &run, true, true, ignore_extent, NULL, err);
 	int rc = image_digest(source, &run, &digests, err);

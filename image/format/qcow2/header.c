@@ -388,20 +388,16 @@ int
 qcow2_header_read(struct image_store *store, struct qcow2_header *h,
 	struct image_error *err)
 {
-	unsigned char first[LENGTH_2];
-	uint64_t reached;
-
 	*h = (struct qcow2_header){0};
-	int rc = image_store_reach(store, 0, sizeof(first), &reached, err);
+	int rc = image_store_head(store, err);
 	if (rc < 0)
 		return rc;
-	if (reached < sizeof(first))
+	if (store->head_length < LENGTH_2)
 		return image_fail(err, store->name, -EINVAL,
-			"has %" PRIu64 " %s, too few for a qcow2 header",
-			reached, image_plural(reached, "byte", "bytes"));
-	rc = image_store_read(store, 0, first, sizeof(first), err);
-	if (rc == 0)
-		rc = parse_cluster_bits(first, store->name, h, err);
+			"has %zu %s, too few for a qcow2 header",
+			store->head_length,
+			image_plural(store->head_length, "byte", "bytes"));
+	rc = parse_cluster_bits(store->head, store->name, h, err);
 	if (rc < 0)
 		return rc;
 

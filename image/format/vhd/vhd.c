@@ -806,13 +806,13 @@ compare_footers(const char *name, const struct vhd_footer *end,
  */
 static int
 check_copy(struct vhd_source *v, const struct image_open *how,
-	const unsigned char *head, struct image_error *err)
+	struct image_error *err)
 {
 	const char *name = v->base.store->name;
 	struct vhd_footer end = v->footer, *copy = &v->footer;
 
-	int rc = vhd_parse_footer(head, "copy of the footer", v->base.store,
-		how->vhd_size, copy, err);
+	int rc = vhd_parse_footer(v->base.store->head, "copy of the footer",
+		v->base.store, how->vhd_size, copy, err);
 	if (rc < 0)
 		return rc;
 	if (copy->type == VHD_FIXED)
@@ -982,21 +982,19 @@ load(struct vhd_source *v, const struct image_open *how, bool whole,
 	struct image_error *err)
 {
 	struct image_store *store = v->base.store;
-	unsigned char head[VHD_FOOTER];
-	uint64_t reached;
 
-	int rc = image_store_reach(store, 0, sizeof(head), &reached, err);
-	if (rc == 0 && reached < VHD_FOOTER)
+	int rc = image_store_head(store, err);
+	if (rc == 0 && store->head_length < VHD_FOOTER)
 		return image_fail(err, store->name, -EINVAL,
-			"has %" PRIu64 " %s, too few for the footer of a VHD",
-			reached, image_plural(reached, "byte", "bytes"));
-	if (rc == 0)
-		rc = image_store_read(store, 0, head, sizeof(head), err);
-	bool dynamic = rc == 0 && vhd_has_cookie(head, sizeof(head));
+			"has %zu %s, too few for the footer of a VHD",
+			store->head_length,
+			image_plural(store->head_length, "byte", "bytes"));
+	bool dynamic =
+		rc == 0 && vhd_has_cookie(store->head, store->head_length);
 	if (rc == 0 && (!dynamic || whole))
 		rc = read_footer(v, how, dynamic, &v->footer, err);
 	if (rc == 0 && dynamic)
-		rc = check_copy(v, how, head, err);
+		rc = check_copy(v, how, err);
 	if (rc < 0)
 		return rc;
 	v->base.size = v->footer.size;

@@ -536,25 +536,21 @@ load(struct vmdk_source *v, const struct image_open *how, bool whole,
 	struct image_error *err)
 {
 	struct image_store *store = v->base.store;
-	unsigned char head[IMAGE_HEAD_SIZE];
-	uint64_t reached;
 
 	/* Grain tables are a quarter of what L2 tables are. */
 	v->cache = image_slices_create(image_memory(how->memory).tables / 4);
 	if (!v->cache)
 		return image_no_memory(err);
-	int rc = image_store_reach(store, 0, sizeof(head), &reached, err);
-	if (rc == 0)
-		rc = image_store_read(store, 0, head, (size_t)reached, err);
+	int rc = image_store_head(store, err);
 	if (rc < 0)
 		return rc;
-	const char *kind = vmdk_other_kind(head, (size_t)reached);
+	const char *kind = vmdk_other_kind(store->head, store->head_length);
 	if (kind)
 		return image_fail(err, store->name, -ENOTSUP,
 			"is a VMDK extent of the kind %s, which is not "
 			"supported",
 			kind);
-	if (!vmdk_is_descriptor(head, (size_t)reached))
+	if (!vmdk_is_descriptor(store->head, store->head_length))
 		return load_sparse(v, how, whole || !store->forward, err);
 	rc = read_descriptor(v, 0, VMDK_MAX_DESCRIPTOR, err);
 	if (rc == 0)
