@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include "error.h"
 
 /* A file system or a device of another machine fails with these, too. */
@@ -77,4 +79,25 @@ int
 image_no_memory(struct image_error *err)
 {
 	return image_fail(err, NULL, -ENOMEM, "out of memory");
+}
+
+int
+image_grow(void *list, uint64_t *room, uint64_t wanted, size_t size,
+	struct image_error *err)
+{
+	uint64_t more = *room ? *room : wanted;
+	char *old;
+
+	if (wanted <= *room)
+		return 0;
+	while (more < wanted)
+		more *= 2;
+	memcpy(&old, list, sizeof(old));
+	char *grown = realloc(old, (size_t)more * size);
+	if (!grown)
+		return image_no_memory(err);
+	memset(grown + (size_t)*room * size, 0, (size_t)(more - *room) * size);
+	memcpy(list, &grown, sizeof(grown));
+	*room = more;
+	return 0;
 }

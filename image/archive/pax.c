@@ -129,6 +129,7 @@ tar_map_add(struct tar_map *map, uint64_t offset, uint64_t length)
 {
 	const struct tar_piece *last =
 		map->count ? &map->list[map->count - 1] : NULL;
+	struct image_error err;
 	uint64_t end;
 
 	if (__builtin_add_overflow(offset, length, &end) || end > INT64_MAX)
@@ -144,15 +145,9 @@ tar_map_add(struct tar_map *map, uint64_t offset, uint64_t length)
 		       "of 512 bytes";
 	if (map->count == MAX_PIECES)
 		return tar_many_pieces;
-	if (!map->list || map->count == map->room) {
-		size_t room = map->room ? 2 * map->room : 16;
-		struct tar_piece *list =
-			realloc(map->list, room * sizeof(*list));
-		if (!list)
-			return tar_no_memory;
-		map->list = list;
-		map->room = room;
-	}
+	if (image_grow(&map->list, &map->room, map->count + 1,
+		    sizeof(*map->list), &err) < 0)
+		return tar_no_memory;
 	map->list[map->count++] =
 		(struct tar_piece){.offset = offset, .length = length};
 	return NULL;

@@ -104,7 +104,7 @@ tar_padding(uint64_t size)
 struct tar_map {
 	struct tar_piece *list;
 	size_t count;
-	size_t room;
+	uint64_t room;
 };
 
 /* Reasons to refuse a header that does not prove that the archive is damaged.

@@ -30,7 +30,7 @@ struct table {
 	/* the table, without its header and its end */
 	unsigned char *rows;
 	size_t count;
-	size_t room;
+	uint64_t room;
 };
 
 static int
@@ -55,23 +55,13 @@ static int
 reserve(struct packed_sink *s, uint64_t frames, struct image_error *err)
 {
 	struct table *t = s->state;
-	size_t room = t->room ? t->room : 512;
 
 	if (frames > MAX_FRAMES - t->count)
 		return image_fail(err, s->base.store->name, -EFBIG,
 			"would have more than %u frames, which is the limit of "
 			"the table behind them",
 			MAX_FRAMES);
-	while (room < t->count + frames)
-		room *= 2;
-	if (room == t->room)
-		return 0;
-	unsigned char *rows = realloc(t->rows, room * ROW);
-	if (!rows)
-		return image_no_memory(err);
-	t->rows = rows;
-	t->room = room;
-	return 0;
+	return image_grow(&t->rows, &t->room, t->count + frames, ROW, err);
 }
 
 /* Add a row, for which there is room. */

@@ -36,7 +36,7 @@ struct sink {
 	struct image_create create;
 	struct run *runs;
 	size_t n_runs;
-	size_t room;
+	uint64_t room;
 	/* where the next range is placed */
 	struct cursor next;
 	/* names the source in messages */
@@ -108,16 +108,11 @@ add_run(struct sink *s, uint64_t first, uint64_t end, size_t most,
 			"the tables of an image on stdout is bounded: add "
 			"--memory, or write to a file",
 			most);
-	if (!s->runs || s->n_runs == s->room) {
-		size_t room = s->room ? 2 * s->room : 64;
-		struct run *runs = realloc(s->runs, room * sizeof(*runs));
-		if (!runs)
-			return image_no_memory(err);
-		s->runs = runs;
-		s->room = room;
-	}
-	s->runs[s->n_runs++] = (struct run){first, end};
-	return 0;
+	int rc = image_grow(
+		&s->runs, &s->room, s->n_runs + 1, sizeof(*s->runs), err);
+	if (rc == 0)
+		s->runs[s->n_runs++] = (struct run){first, end};
+	return rc;
 }
 
 /* Set the runs by the extents of the source. */

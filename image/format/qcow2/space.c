@@ -87,23 +87,11 @@ qcow2_space_destroy(struct qcow2_space *s)
 static int
 grow_table(struct qcow2_space *s, uint64_t entries, struct image_error *err)
 {
-	uint64_t room = s->table_room ? s->table_room : 512;
-
 	if (!qcow2_refcount_table_fits(entries))
 		return qcow2_refcount_table_too_large(
 			s->geometry, s->store->name, err);
-	if (entries <= s->table_room)
-		return 0;
-	while (room < entries)
-		room *= 2;
-	uint64_t *table = realloc(s->table, (size_t)room * sizeof(*table));
-	if (!table)
-		return image_no_memory(err);
-	memset(table + s->table_room, 0,
-		(size_t)(room - s->table_room) * sizeof(*table));
-	s->table = table;
-	s->table_room = room;
-	return 0;
+	return image_grow(&s->table, &s->table_room,
+		entries < 512 ? 512 : entries, sizeof(*s->table), err);
 }
 
 static int
@@ -346,25 +334,6 @@ l1_clusters(const struct qcow2_geometry *g)
 		g->l1_entries, UINT64_C(1) << (g->cluster_bits - 3));
 }
 
-/* Make room for that many entries. */
-static int
-grow_l1(struct qcow2_tables *t, uint64_t entries, struct image_error *err)
-{
-	uint64_t room = t->l1_room ? t->l1_room : entries;
-
-	if (entries <= t->l1_room)
-		return 0;
-	while (room < entries)
-		room *= 2;
-	uint64_t *l1 = realloc(t->l1, (size_t)room * sizeof(*l1));
-	if (!l1)
-		return image_no_memory(err);
-	memset(l1 + t->l1_room, 0, (size_t)(room - t->l1_room) * sizeof(*l1));
-	t->l1 = l1;
-	t->l1_room = room;
-	return 0;
-}
-
 int
 qcow2_tables_init(struct qcow2_tables *t, struct qcow2_space *space,
 	struct image_error *err)
@@ -378,7 +347,8 @@ qcow2_tables_init(struct qcow2_tables *t, struct qcow2_space *space,
 		return image_no_memory(err);
 	if (g->l1_entries == 0)
 		return 0;
-	int rc = grow_l1(t, g->l1_entries, err);
+	int rc = image_grow(
+		&t->l1, &t->l1_room, g->l1_entries, sizeof(*t->l1), err);
 	return rc == 0 ? qcow2_space_take(
 				 space, l1_clusters(g), &t->l1_cluster, err)
 		       : rc;
@@ -443,7 +413,8 @@ qcow2_tables_open(
 			1u << g->cluster_bits);
 	int rc = write_l2(t, err);
 	if (rc == 0)
-		rc = grow_l1(t, index + 1, err);
+		rc = image_grow(
+			&t->l1, &t->l1_room, index + 1, sizeof(*t->l1), err);
 	return rc == 0 ? begin_group(t, index, err) : rc;
 }
 
@@ -467,7 +438,8 @@ qcow2_tables_finish(
 
 	int rc = write_l2(t, err);
 	if (rc == 0)
-		rc = grow_l1(t, g->l1_entries, err);
+		rc = image_grow(&t->l1, &t->l1_room, g->l1_entries,
+			sizeof(*t->l1), err);
 	if (rc == 0 && t->l1_cluster == 0)
 		rc = qcow2_space_take(
 			t->space, l1_clusters(g), &t->l1_cluster, err);

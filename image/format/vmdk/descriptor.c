@@ -208,14 +208,10 @@ add_line(struct parser *p, const struct vmdk_line *line)
 			"its descriptor has more than %d extents, which are "
 			"8 TiB in files of 2 GiB",
 			VMDK_MAX_EXTENTS);
-	if ((d->count & (d->count - 1)) == 0) {
-		size_t room = d->count ? 2 * d->count : 1;
-		struct vmdk_line *lines =
-			realloc(d->lines, room * sizeof(*lines));
-		if (!lines)
-			return image_no_memory(p->err);
-		d->lines = lines;
-	}
+	int rc = image_grow(
+		&d->lines, &d->room, d->count + 1, sizeof(*d->lines), p->err);
+	if (rc < 0)
+		return rc;
 	struct vmdk_line *to = &d->lines[d->count];
 	*to = *line;
 	if (line->name) {

@@ -150,6 +150,7 @@ struct vmdk_descriptor {
 	uint32_t cid;
 	uint32_t parent_cid;
 	size_t count;
+	uint64_t room;
 	struct vmdk_line *lines;
 };
 

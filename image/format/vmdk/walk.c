@@ -241,6 +241,7 @@ struct vmdk_walk {
 	uint64_t n_tables;
 	struct passed *passed;
 	uint64_t n_passed;
+	uint64_t passed_room;
 	/* those with entries */
 	uint64_t n_kept;
 	/* the grain directory of the image, and its offset */
@@ -421,14 +422,8 @@ reserve_table(struct vmdk_walk *w)
 			"comes as a stream, and has more than %d grain "
 			"tables" WRITE_FIRST,
 			2 * MAX_TABLES);
-	if ((w->n_passed & (w->n_passed - 1)) != 0)
-		return 0;
-	uint64_t room = w->n_passed ? 2 * w->n_passed : 1;
-	struct passed *p = realloc(w->passed, (size_t)room * sizeof(*p));
-	if (!p)
-		return image_no_memory(&w->err);
-	w->passed = p;
-	return 0;
+	return image_grow(&w->passed, &w->passed_room, w->n_passed + 1,
+		sizeof(*w->passed), &w->err);
 }
 
 /* A grain table of the image: it is expected behind its grains. */
