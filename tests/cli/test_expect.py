@@ -225,15 +225,6 @@ def test_a_pipe_gets_the_bytes_and_a_status(hone, source):
     assert "the file is refused" in error_line(done.stderr)
 
 
-def signed(text):
-    """A message with dash-escaped lines and what only looks like a signature."""
-    lines = "".join("- " + line if line.startswith("-") else line
-                    for line in text.splitlines(True))
-    return ("-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\n" + lines +
-            "-----BEGIN PGP SIGNATURE-----\n\niQIzBAEBCgAdFiEE\n"
-            "-----END PGP SIGNATURE-----\n")
-
-
 def gnu(path):
     """A line of sha256sum."""
     return f"{digest(path)} *{path.name}\n"
@@ -244,18 +235,11 @@ def tagged(path):
     return f"SHA512 ({path.name}) = {digest(path, 'sha512')}\n"
 
 
-LISTS = {"gnu": gnu, "tagged": tagged,
-         "both": lambda path: gnu(path) + tagged(path),
-         "crlf": lambda path: tagged(path).replace("\n", "\r\n"),
-         "signed": lambda path: signed("-----\n" + gnu(path)),
-         "with others": lambda path: ("# names\n" + "0" * 64 + "  disk\n" +
-                                      gnu(path) + "0" * 64 + "  other\n")}
-
-
-@pytest.mark.parametrize("kind", LISTS)
-def test_a_list_has_the_digest(hone, source, work, out, kind):
+# sums_test.c has the lines of every tool, and signed messages.
+@pytest.mark.parametrize("line", [gnu, tagged])
+def test_a_list_has_the_digest(hone, source, work, out, line):
     sums = work / "SHA256SUMS"
-    sums.write_text(LISTS[kind](source))
+    sums.write_text("0" * 64 + "  other\n" + line(source))
     hone.ok("convert", "-q", "--expect", f"@{sums}", source, out / "d")
     hone.ok("digest", "--expect", f"@{sums}", source)
     with open(source, "ab") as file:
@@ -292,18 +276,13 @@ def test_a_list_comes_through_a_pipe(hone, source):
         assert done.returncode == status
 
 
-@pytest.mark.parametrize("text, said", [
-    ("", "lists no SHA-2 or BLAKE2b digest of 'disk.img' (the name in the list "
-     "must be that of the image's file)"),
-    ("0" * 64 + "  disk.img\n" + "1" * 64 + " *a/disk.img\n",
-     "has two different sha256 digests of 'disk.img'"),
-    (signed("\n") * 2, "has two signed messages")], ids=range(3))
-def test_a_list_without_the_digest_is_refused(hone, small, work, out, text, said):
+def test_a_list_without_the_digest_is_refused(hone, small, work, out):
     sums = work / "sums"
-    sums.write_text(text)
+    sums.write_text("")
     for words in ["convert", small, out / "d"], ["digest", small]:
-        assert hone.fails(words[0], "--expect", f"@{sums}",
-                          *words[1:]).startswith(f"hone: {sums}: {said}")
+        assert hone.fails(words[0], "--expect", f"@{sums}", *words[1:]) == (
+            f"hone: {sums}: lists no SHA-2 or BLAKE2b digest of 'disk.img' (the "
+            "name in the list must be that of the image's file)")
     assert not os.listdir(out)
 
 
