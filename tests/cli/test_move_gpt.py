@@ -229,23 +229,18 @@ def test_the_rest_behind_a_stream_is_kept(digests, hone, work):
     assert target.read_bytes() == (gpt(512, 8192).bytes() + stale(12 * MIB)[10 * MIB:])
 
 
-def header(**fields):
-    def change(table):
-        table.header.update(fields)
-    return change
+def fields_of(*headers):
+    """Makes changes of fields of these headers."""
+    def make(**fields):
+        def change(table):
+            for name in headers:
+                getattr(table, name).update(fields)
+        return change
+    return make
 
 
-def backup(**fields):
-    def change(table):
-        table.backup.update(fields)
-    return change
-
-
-def both(**fields):
-    def change(table):
-        table.header.update(fields)
-        table.backup.update(fields)
-    return change
+header, backup = fields_of("header"), fields_of("backup")
+both = fields_of("header", "backup")
 
 
 def other(**fields):
