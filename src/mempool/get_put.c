@@ -277,6 +277,17 @@ get_slow(struct hone_cache *c, void **objs, size_t n, bool all)
 	return got;
 }
 
+/* GCC does not always compile a call of hone_copy_pointers() inline: it calls
+ * it for one pointer in hone.c. */
+static inline void
+copy_few(void **to, void *const *from, size_t n)
+{
+	if (__builtin_constant_p(n) && n == 1)
+		*to = *from;
+	else
+		hone_copy_pointers(to, from, n);
+}
+
 /*
  * Gets n objects that a cache has loaded whose pool is quick; otherwise it
  * returns false.
@@ -296,7 +307,7 @@ get_quickly(struct hone_cache *c, void **objs, size_t n)
 	}
 	hone_mempool_set_len(v, len - n);
 	HONE_DETAIL_IN_ORDER();
-	hone_copy_pointers(objs, v->slots + len - n, n);
+	copy_few(objs, v->slots + len - n, n);
 	hone_mempool_leave(c);
 	return true;
 }
@@ -358,12 +369,6 @@ hone_detail_mempool_get_burst(
 	return mempool_get(cache, objs, n, false);
 }
 
-void
-hone_detail_mempool_put(struct hone_mempool_cache *cache, void *obj)
-{
-	hone_detail_mempool_put_bulk(cache, &obj, 1);
-}
-
 static void
 put_exact(struct hone_cache *c, void *const *objs, size_t n)
 {
@@ -408,7 +413,7 @@ put_quickly(struct hone_cache *c, void *const *objs, size_t n)
 		hone_mempool_leave(c);
 		return false;
 	}
-	hone_copy_pointers(v->slots + len, objs, n);
+	copy_few(v->slots + len, objs, n);
 	hone_mempool_set_len(v, len + n);
 	hone_mempool_add(&c->puts, 1);
 	hone_mempool_leave(c);
@@ -421,9 +426,8 @@ put_bulk_plain(struct hone_cache *c, void *const *objs, size_t n)
 	put_all(c, objs, n, false);
 }
 
-void
-hone_detail_mempool_put_bulk(
-	struct hone_mempool_cache *cache, void *const *objs, size_t n)
+static inline void
+mempool_put(struct hone_mempool_cache *cache, void *const *objs, size_t n)
 {
 	struct hone_cache *c = (struct hone_cache *)cache;
 
@@ -431,4 +435,17 @@ hone_detail_mempool_put_bulk(
 		put_bulk_plain(c, objs, n);
 	else if (!c->pool->quick || !put_quickly(c, objs, n))
 		put_slow(c, objs, n);
+}
+
+void
+hone_detail_mempool_put(struct hone_mempool_cache *cache, void *obj)
+{
+	mempool_put(cache, &obj, 1);
+}
+
+void
+hone_detail_mempool_put_bulk(
+	struct hone_mempool_cache *cache, void *const *objs, size_t n)
+{
+	mempool_put(cache, objs, n);
 }
