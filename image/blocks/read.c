@@ -228,16 +228,6 @@ blocks_close(struct image_store *store)
 
 static const struct image_store_ops blocks_ops = {
 	.read = blocks_read,
-	.reach = blocks_reach,
-	.release = release,
-	.unchanged = unchanged,
-	.usage = blocks_usage,
-	.close = blocks_close,
-};
-
-/* A stream may skip zeros. */
-static const struct image_store_ops stream_ops = {
-	.read = blocks_read,
 	.extent = blocks_extent,
 	.reach = blocks_reach,
 	.release = release,
@@ -249,7 +239,7 @@ static const struct image_store_ops stream_ops = {
 static bool
 has_blocks(const struct image_store *store)
 {
-	return store->ops == &blocks_ops || store->ops == &stream_ops;
+	return store->ops == &blocks_ops;
 }
 
 int
@@ -290,7 +280,6 @@ image_blocks_open(struct image_stream *stream, uint64_t memory,
 	b->store.size = stream->size;
 	b->store.forward = b->ordered = true;
 	int rc = blocks_create(b, image_memory(memory).blocks);
-	b->store.ops = &stream_ops;
 	b->store.name = strdup(stream->name);
 	if (rc < 0 || !b->store.name) {
 		blocks_close(&b->store);

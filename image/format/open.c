@@ -246,10 +246,10 @@ read_once(struct image_store **store, struct image_open *how,
 		(*store)->forward)
 		return 0;
 	/* The bytes that come once are probed again, and refused then. */
-	if ((*store)->ops->extent && !format &&
+	if ((*store)->device && !format &&
 		image_probe(*store, how, &format, err) < 0)
 		format = NULL;
-	if ((*store)->ops->extent && format == &image_format_raw) {
+	if ((*store)->device && format == &image_format_raw) {
 		how->format = format;
 		return 0;
 	}
