@@ -56,21 +56,6 @@ answers_under_pressure() {
     done
 }
 
-# In either order, the functions are those of APCu.
-apcu_has_priority() {
-    apcu=$(shared_object apcu.so)
-    for order in "$work/hone.so $apcu" "$apcu $work/hone.so"; do
-        "$php" -n -d extension="${order% *}" -d extension="${order#* }" \
-            -d apc.enable_cli=1 -d hone.cache_cli=1 -r '
-            $f = new ReflectionFunction("apcu_store");
-            apcu_store("k", 1);
-            exit($f->getExtensionName() === "apcu" && apcu_fetch("k") === 1 &&
-                Hone\Cache::store("k", 2) && apcu_fetch("k") === 1 &&
-                Hone\Cache::fetch("k") === 2 &&
-                !Hone\Cache::info()["apcu"] ? 0 : 1);' || return 1
-    done
-}
-
 # An object stored by igbinary is shorter; the extensions load in any order.
 igbinary_is_used() {
     igbinary=$(shared_object igbinary.so)
@@ -127,13 +112,12 @@ huge_pages_are_optional() {
 }
 
 cd "$work"
-echo 1..12
+echo 1..11
 check 'the functions of APCu do what APCu does' same_as_apcu
 check 'also with block copies' same_as_apcu -d hone.cache_read=block
 check 'also with copies' same_as_apcu -d hone.cache_read=copy
 check 'also with a protected cache' same_as_apcu -d hone.cache_protect=1
 check 'under pressure, an answer is that of APCu or a miss' answers_under_pressure
-check 'APCu has priority, in either order' apcu_has_priority
 check 'igbinary serializes by hone.cache_serializer' \
     igbinary_is_used hone.cache_serializer
 check 'igbinary serializes by apc.serializer' igbinary_is_used apc.serializer
