@@ -140,7 +140,7 @@ TEST(sparse_digests_are_equal_if_disks_are)
 	for (unsigned i = 0; i < 12; i++) {
 		uint64_t size = 400 * 5120 - support_below(&random, 5119);
 		for (int k = 0; k < 400; k++)
-			map[k] = "x-0----0"[k % 50 > 9 ? 1 + k / 50 % 2
+			map[k] = "x-0----0"[k % 50 > 9 ? 1 + (size_t)k / 50 % 2
 						       : support_below(
 								 &random, 8)];
 		map[400] = '\0';
