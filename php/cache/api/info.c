@@ -7,21 +7,6 @@
 
 #define MAP_PARTS_MAX (1 << 20)
 
-static const char *
-mode_name(void)
-{
-	switch (HONE_G(cache).read) {
-	case PHP_HONE_READ_SHARED:
-		return "shared";
-	case PHP_HONE_READ_BLOCK:
-		return "block";
-	case PHP_HONE_READ_COPY:
-		return "copy";
-	default:
-		return "auto";
-	}
-}
-
 static void
 add_pool(const char *name, size_t size, void *opaque)
 {
@@ -94,7 +79,8 @@ ZEND_METHOD(Hone_Cache, info)
 	memset(&info, 0, sizeof info);
 	php_hone_store_info(member, &info);
 	add_assoc_string(return_value, "pool", info.name);
-	add_assoc_string(return_value, "read", mode_name());
+	add_assoc_string(
+		return_value, "read", php_hone_read_names[HONE_G(cache).read]);
 	add_assoc_bool(return_value, "apcu", php_hone_apcu_enabled());
 #define ADD(name) add_assoc_long(return_value, #name, (zend_long)info.name);
 	FIGURES(ADD)

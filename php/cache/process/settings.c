@@ -3,7 +3,7 @@
  * apcu/settings.c. */
 #include "../cache.h"
 
-static const char *const read_names[] = {
+const char *const php_hone_read_names[] = {
 	[PHP_HONE_READ_AUTO] = "auto",
 	[PHP_HONE_READ_SHARED] = "shared",
 	[PHP_HONE_READ_BLOCK] = "block",
@@ -68,15 +68,15 @@ static PHP_INI_MH(on_switch)
 static PHP_INI_MH(on_read)
 {
 	(void)mh_arg1, (void)mh_arg2, (void)mh_arg3;
-	for (unsigned i = 0; i < sizeof read_names / sizeof *read_names; i++) {
-		if (zend_string_equals_cstr(
-			    new_value, read_names[i], strlen(read_names[i]))) {
+	for (unsigned i = 0; i <= PHP_HONE_READ_COPY; i++) {
+		if (zend_string_equals_cstr(new_value, php_hone_read_names[i],
+			    strlen(php_hone_read_names[i]))) {
 			HONE_G(cache).read = (enum php_hone_read)i;
 			return SUCCESS;
 		}
 	}
 	return refuse(entry, new_value, "auto, shared, block or copy",
-		read_names[PHP_HONE_READ_AUTO], stage);
+		php_hone_read_names[PHP_HONE_READ_AUTO], stage);
 }
 
 static PHP_INI_MH(on_serializer)
