@@ -261,7 +261,7 @@ play(const unsigned char *bytes, size_t size, const struct image_open *how,
 		rc = visit(store, each, to);
 	to->rc = rc;
 	image_store_close(store);
-	if (most_allocated - before > 2 * how->memory + BESIDE) {
+	if (most_allocated - before > how->memory + BESIDE) {
 		fprintf(stderr, "%zu bytes of memory, and the limit is %zu\n",
 			most_allocated - before, (size_t)how->memory);
 		abort();
