@@ -17,7 +17,7 @@ SIZE(mempool_attr, 136);
 SIZE(mempool_stats, 120);
 SIZE(mempool_findings, 64);
 SIZE(mempool_cursor, 32);
-SIZE(mempool_magazine, 4096);
+SIZE(mempool_magazine, 4160);
 SIZE(read_attr, 80);
 SIZE(file_data, 16);
 SIZE(read_result, 16);
