@@ -162,7 +162,7 @@ REFUSED = (
     ("CID=g\nRW 8 ZERO", "CID 'g' of its descriptor is not a hexadecimal"),
     ("NOACCESS 8 ZERO\n", "line 4 of its descriptor is not underst"),
     ('RW\t8\tFLAT x\n', "line 4 of its descriptor is not understood"),
-    ("a\x0bb=1\n", "has the byte 0x0b at offset"),
+    ("caf\xe9=1\n", "has the byte 0xe9 at offset"),
 ])
 def test_a_descriptor_that_is_refused(hone, work, text, part):
     """By every command, with one sentence. An open() of the FIFO would wait."""
@@ -365,8 +365,9 @@ def test_what_every_other_reader_takes(hone, work, name):
 
 
 def test_bytes_that_are_no_text_stay_refused(hone, work):
+    """Not UTF-8, and no encoding that makes letters of them."""
     image = work / "disk.vmdk"
-    for bad in "\x0b", "\x01", "\x7f":
+    for bad in "\xff", "\xc3", "\xc0\xaf", "\xed\xa0", "\x80", "\x0b":
         described(plain("disk.vmdk", f"a{bad}.vmdk")).write(image)
         line = hone.fails("convert", image, work / "out.raw", code=3)
         assert "which is not text" in line, line
@@ -441,11 +442,13 @@ def test_an_export_of_xen_orchestra(hone, work, tables, numbers, padding):
 
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "GBK", "Shift_JIS"])
-def test_files_whose_names_are_not_ascii(hone, work, encoding):
-    """The name of the file has the bytes of the descriptor."""
+@pytest.mark.parametrize("file", ["bytes", "letters"])
+def test_files_whose_names_are_not_ascii(hone, work, encoding, file):
+    """The file has the bytes of the descriptor, or is in UTF-8."""
     name = "表.vmdk"
     data = os.urandom(64 * KI)
-    with open(os.path.join(os.fsencode(work), name.encode(encoding)), "wb") as flat:
+    places = {"bytes": name.encode(encoding), "letters": name.encode()}
+    with open(os.path.join(os.fsencode(work), places[file]), "wb") as flat:
         flat.write(data)
     image = work / "disk.vmdk"
     image.write_bytes(
@@ -456,3 +459,8 @@ def test_files_whose_names_are_not_ascii(hone, work, encoding):
     out = work / "out.raw"
     hone.ok("convert", "-q", "--allow-data-file", work, image, out)
     assert out.read_bytes() == data
+    # Nothing that the image names is a module of iconv.
+    image.write_bytes(image.read_bytes().replace(f'="{encoding}"'.encode(), b'="../x"'))
+    if encoding != "UTF-8" and file == "letters":
+        assert "No such file" in hone.fails(
+            "convert", "--allow-data-file", work, image, work / "none.raw")

@@ -225,7 +225,7 @@ REFUSED = (
 
 # What check and --untrusted refuse, and QEMU and others read: the disk is the
 # same for all of them.
-READ = ("path", "line", "blank_before_equals", "bytes")
+READ = ("path", "line", "blank_before_equals")
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -161,6 +161,8 @@ parse_field(struct parser *p, const char *key, char *value)
 		return set_text(p, &d->create_type, key, value);
 	if (strcasecmp(key, "parentFileNameHint") == 0)
 		return set_text(p, &d->parent, key, value);
+	if (strcasecmp(key, "encoding") == 0)
+		return set_text(p, &d->encoding, key, value);
 	if (strcasecmp(key, "ddb.adapterType") == 0)
 		return set_text(p, &d->adapter_type, key, value);
 	if (strcasecmp(key, "ddb.virtualHWVersion") == 0)
@@ -311,20 +313,52 @@ parse_lines(struct parser *p, char *text)
 
 /*
  * Returns whether the byte is one of text. QEMU takes other control characters
- * for blanks, also a carriage return inside a line. Names are in UTF-8, or as
- * the line encoding="GBK" states. In each encoding of VMware, no part of a
- * character is a quote, a slash, a blank or a control character.
+ * for blanks, also a carriage return inside a line.
  */
 static bool
-is_text(const struct parser *p, const char *text, size_t at, size_t end)
+is_text(const char *text, size_t at, size_t end)
 {
 	char c = text[at];
 
-	if (c & 0x80)
-		return !p->strict;
 	if (c == '\r')
 		return at + 1 == end || text[at + 1] == '\n';
 	return c == '\t' || c == '\n' || (c >= ' ' && c < 0x7f);
+}
+
+/* Returns the bytes of a character that is not ASCII, or 0 if it is not UTF-8.
+ */
+static size_t
+utf8_length(const char *text, size_t left)
+{
+	unsigned char first = (unsigned char)text[0];
+	size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+
+	if (first < 0xc2 || first > 0xf4 || length > left)
+		return 0;
+	for (size_t i = 1; i < length; i++)
+		if (((unsigned char)text[i] & 0xc0) != 0x80)
+			return 0;
+	return length;
+}
+
+/*
+ * Returns whether the bytes that are not ASCII are those of a text. Names are
+ * in UTF-8, or as the line encoding="GBK" states. In each encoding of VMware,
+ * no part of a character is a quote, a slash, a blank or a control character.
+ */
+static bool
+is_encoded(const struct parser *p, const char *text, size_t at, size_t end,
+	size_t *length)
+{
+	const char *encoding = p->descriptor->encoding;
+
+	*length = 1;
+	if (p->strict || !(text[at] & 0x80))
+		return false;
+	if (encoding && strcasecmp(encoding, "UTF-8") != 0)
+		return true;
+	*length = utf8_length(text + at, end - at);
+	return *length > 0;
 }
 
 /*
@@ -336,14 +370,18 @@ check_bytes(const struct parser *p, const char *text, size_t end, size_t length)
 {
 	size_t left =
 		end < length ? strnlen(text + end + 1, length - end - 1) : 0;
+	size_t step;
 
 	if (left && left <= 6 && left <= end &&
 		memcmp(text + end + 1, text + end - left, left) == 0)
 		left++;
 	else
 		left = 0;
-	for (size_t i = 0; i < length; i += i == end && left ? left : 1) {
-		if (i < end ? is_text(p, text, i, end) : text[i] == 0)
+	for (size_t i = 0; i < length; i += step) {
+		step = i == end && left ? left : 1;
+		if (i < end ? is_text(text, i, end) ||
+					is_encoded(p, text, i, end, &step)
+			    : text[i] == 0)
 			continue;
 		return image_damaged(p->err, p->name, -EINVAL,
 			"its descriptor has the byte 0x%02x at offset %zu, "
@@ -366,16 +404,23 @@ vmdk_parse_descriptor(const char *text, size_t length, const char *name,
 	size_t end = strnlen(text, length);
 
 	*descriptor = (struct vmdk_descriptor){.parent_cid = VMDK_NO_PARENT};
-	int rc = check_bytes(&p, text, end, length);
-	if (rc < 0)
-		return rc;
 	char *copy = strndup(text, end);
 	if (!copy)
 		return image_no_memory(err);
-	rc = parse_lines(&p, copy);
+	int rc = parse_lines(&p, copy);
 	free(copy);
-	if (rc < 0)
+	if (rc == -ENOMEM)
 		return rc;
+	/* Any line may have the encoding. A byte that is not text is the reason
+	 * why its line is not understood. */
+	struct image_error of_bytes = {.refused = false};
+	p.err = &of_bytes;
+	int bytes = check_bytes(&p, text, end, length);
+	p.err = err;
+	if (bytes < 0)
+		*err = of_bytes;
+	if (bytes < 0 || rc < 0)
+		return bytes < 0 ? bytes : rc;
 	/*
 	 * QEMU looks for the name of this field in the whole text, and opens
 	 * the file that follows it, also in a comment.
@@ -399,6 +444,7 @@ vmdk_descriptor_destroy(struct vmdk_descriptor *descriptor)
 	free(descriptor->create_type);
 	free(descriptor->adapter_type);
 	free(descriptor->hw_version);
+	free(descriptor->encoding);
 	free(descriptor->parent);
 	*descriptor = (struct vmdk_descriptor){.count = 0};
 }

@@ -4,6 +4,7 @@
  * it. The format's table of functions is at the end.
  */
 #include <errno.h>
+#include <iconv.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,76 @@
 #include "format/source.h"
 #include "format/vmdk/vmdk.h"
 #include "memory.h"
+
+/*
+ * Names of files in a descriptor whose encoding is not UTF-8: on this machine,
+ * most files with such names are in UTF-8.
+ */
+
+/* A letter has at most 4 bytes in UTF-8, and at least one in the other. */
+#define MOST_BYTES 4
+
+/*
+ * Returns iconv's name for an encoding of VMware, or NULL. Other names are not
+ * passed on: an image chose them, and iconv_open() loads a module by its name.
+ */
+static const char *
+find_encoding(const char *name)
+{
+	static const struct {
+		const char *vmware;
+		const char *iconv;
+	} rows[] = {
+		{"GBK", "GBK"},
+		{"GB2312", "GBK"},
+		{"GB18030", "GB18030"},
+		{"windows-936", "GBK"},
+		{"Big5", "BIG5"},
+		{"windows-950", "BIG5"},
+		{"Shift_JIS", "SHIFT_JIS"},
+		{"windows-932", "CP932"},
+		{"EUC-JP", "EUC-JP"},
+		{"EUC-KR", "EUC-KR"},
+		{"windows-949", "CP949"},
+		{"windows-1250", "CP1250"},
+		{"windows-1251", "CP1251"},
+		{"windows-1252", "CP1252"},
+		{"ISO-8859-1", "ISO-8859-1"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (strcasecmp(name, rows[i].vmware) == 0)
+			return rows[i].iconv;
+	return NULL;
+}
+
+/*
+ * Returns the name in UTF-8, which the caller frees, or NULL if the descriptor
+ * has no other encoding or the name cannot be converted.
+ */
+static char *
+vmdk_utf8_name(const struct vmdk_descriptor *descriptor, const char *name)
+{
+	const char *from = descriptor->encoding
+				   ? find_encoding(descriptor->encoding)
+				   : NULL;
+	size_t left = strlen(name), room = MOST_BYTES * left;
+	iconv_t convert = from ? iconv_open("UTF-8", from) : (iconv_t)-1;
+
+	if (convert == (iconv_t)-1)
+		return NULL;
+	char *copy = strdup(name), *at = copy;
+	char *utf8 = calloc(1, room + 1), *to = utf8;
+	bool whole = copy && utf8 &&
+		     iconv(convert, &at, &left, &to, &room) != (size_t)-1 &&
+		     left == 0;
+	iconv_close(convert);
+	free(copy);
+	if (whole)
+		return utf8;
+	free(utf8);
+	return NULL;
+}
 
 /*
  * A disk whose descriptor is a file of its own. The files that it names are
@@ -83,6 +154,31 @@ open_sparse(
 	return rc == 0 ? vmdk_load_directory(e, err) : rc;
 }
 
+/* Open a file by the bytes of its name, or by its letters in UTF-8. */
+static int
+open_named(struct vmdk_source *v, const char *name,
+	const struct image_open *how, struct image_store **store,
+	struct image_error *err)
+{
+	const char *below = how->allow_data_file;
+	struct image_error of_bytes;
+
+	int rc = image_named_open(
+		v->base.store, "extent", name, below, how, store, err);
+	if (rc != -ENOENT)
+		return rc;
+	char *utf8 = vmdk_utf8_name(&v->descriptor, name);
+	if (!utf8)
+		return rc;
+	of_bytes = *err;
+	rc = image_named_open(
+		v->base.store, "extent", utf8, below, how, store, err);
+	free(utf8);
+	if (rc == -ENOENT)
+		*err = of_bytes;
+	return rc;
+}
+
 static int
 open_extent(struct vmdk_source *v, const struct vmdk_line *line,
 	const struct image_open *how, struct vmdk_extent *e,
@@ -92,8 +188,7 @@ open_extent(struct vmdk_source *v, const struct vmdk_line *line,
 		e->kind = VMDK_ZERO;
 		return 0;
 	}
-	int rc = image_named_open(v->base.store, "extent", line->name,
-		how->allow_data_file, how, &e->store, err);
+	int rc = open_named(v, line->name, how, &e->store, err);
 	if (rc < 0)
 		return rc;
 	if (!is_flat(line->type))

@@ -146,6 +146,8 @@ struct vmdk_descriptor {
 	char *create_type;
 	char *adapter_type;
 	char *hw_version;
+	/* of the text; NULL: UTF-8 */
+	char *encoding;
 	char *parent;
 	uint32_t cid;
 	uint32_t parent_cid;
