@@ -6,6 +6,7 @@
  *
  *   open.c      is it an archive, and which member is the image?
  *   member.c    the store of the member: a map from it to the archive
+ *   parts.c     a disk that is in several members
  *   ovf.c       the disks that the description of an OVA names
  *   manifest.c  the digests that an OVA has for its members
  *   tar.c       headers; pax.c: extended headers, maps of sparse members
@@ -43,6 +44,14 @@ struct manifest {
 	struct image_error why;
 };
 
+/* A member of an archive that is a disk, or a part of one. */
+struct archive_part {
+	char *name;
+	uint64_t size;
+	/* where the archive has its bytes */
+	uint64_t from;
+};
+
 /* Keep a member that is a description or a manifest. */
 int manifest_note(struct manifest *manifest, struct tar *tar,
 	const struct tar_member *member, struct image_error *err);
@@ -56,16 +65,16 @@ int manifest_unread(const struct manifest *manifest, const char *archive,
 	struct image_error *err);
 
 /*
- * A tap for the bytes of the member `disk` of the store `name`. Both names stay
- * the caller's, as the manifest does. At the end, when the manifest has all
- * that there is, it has to have a line for the disk, and every line for the
- * disk and for the description has to hold. With strict, one of them has to be
- * by another algorithm than SHA-1. An archive without a description, or without
- * a manifest, is no error.
+ * A tap for the bytes of the disk in the member of that name, which stays the
+ * caller's, as the manifest does. At the end, when the manifest has all that
+ * there is, it has to have a line for the disk, and every line for the disk and
+ * for the description has to hold. With strict, one of them has to be by
+ * another algorithm than SHA-1. An archive without a description, or without a
+ * manifest, is no error.
  */
 int manifest_tap(const char *name, const struct manifest *manifest,
-	const char *disk, bool strict, struct image_tap **out,
-	struct image_error *err);
+	const struct archive_part *parts, size_t count, bool strict,
+	struct image_tap **out, struct image_error *err);
 
 /* In the layer of a container: returns whether the member is the one that is
  * wanted, or, with NULL, a file in disk/. */
@@ -93,6 +102,11 @@ struct member {
 	/* no more of them fit */
 	bool seen_all;
 
+	/* the image is in parts, of which `file` is the first; parts.c */
+	bool joined;
+	char *disk;
+	struct archive_part *parts;
+	size_t n_parts;
 	/* a manifest that a stream has behind the image is an error */
 	bool unread;
 
@@ -112,6 +126,17 @@ struct member {
 int member_open(struct image_store *archive, const struct image_open *how,
 	struct member **out, struct image_error *err);
 
+/* Returns whether the name is that of a part of the image. */
+bool parts_belong(const struct member *m, const char *name);
+/* Add the next part of the image. */
+int parts_add(struct member *m, const struct tar_member *file,
+	struct image_error *err);
+/* An image that is not in parts is the only one. */
+int parts_alone(struct member *m, struct image_error *err);
+/* Make one image of all parts. */
+int parts_join(struct member *m, struct image_error *err);
+void parts_free(struct member *m);
+
 /*
  * Read the headers behind the member. Fails if one of them is another image, or
  * has the same name.
@@ -119,10 +144,31 @@ int member_open(struct image_store *archive, const struct image_open *how,
 int member_walk(struct member *m, struct image_error *err);
 
 /*
- * Returns whether a disk of the description of an OVA is the member of that
- * name. Two elements count: <File> names a file, and <Disk> refers to the file
- * of a disk. References of XML, such as &amp;, are not replaced.
+ * The description of an OVA, of which two elements count: <File> names a file,
+ * and <Disk> refers to the file of a disk. By DSP0243 2.1, clause 7.1, a file
+ * with a chunkSize is in parts: NAME.000000000, NAME.000000001 and so on.
+ * References of XML, such as &amp;, are not replaced.
  */
-bool ovf_has_disk(const struct manifest_file *ovf, const char *name);
+struct ovf_file {
+	/* a disk refers to it */
+	bool disk;
+	/* bytes of the file; IMAGE_SIZE_UNKNOWN: not stated */
+	uint64_t size;
+	/* bytes of a part but the last; 0: it is not in parts */
+	uint64_t chunk;
+};
+
+/* Returns whether the description names the member of that name. Sets *file. */
+bool ovf_find(const struct manifest_file *ovf, const char *name,
+	struct ovf_file *file);
+
+/* Bytes of ".000000000". */
+#define OVF_PART 10
+
+/*
+ * Returns the number that a name of a part ends with, or -1. There are less
+ * than 100,000 parts: other digits are a name's own.
+ */
+int ovf_part(const char *name);
 
 #endif

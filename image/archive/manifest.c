@@ -265,10 +265,17 @@ struct verified {
 	/* of the member */
 	const char *name;
 	const struct manifest *manifest;
+	/* the disk, or its parts, of which one is read */
+	const struct archive_part *parts;
+	size_t count;
+	size_t at;
+	/* bytes of the part that are to come; without an end if it is alone */
+	uint64_t left;
 	const char *disk;
 	struct digests digests;
 	/* SHA-1 alone does not do */
 	bool strict;
+	bool ended;
 };
 
 static int
@@ -277,6 +284,9 @@ refuse(int rc, struct image_error *err)
 	err->refused = true;
 	return rc;
 }
+
+/* Bytes of lines that are read for all parts of a disk: some 30 s. */
+#define MAX_LINES ((uint64_t)32 << 30)
 
 /* Check a line for a file that has these digests. */
 static int
@@ -315,7 +325,8 @@ check_lines(const struct verified *v, const struct digests *ovf,
 			proven |= image_algorithm_is_safe(
 				line.sum.expect.algorithm);
 			rc = check_line(v, &line, &v->digests, err);
-		} else if (is_for(v->manifest, &line, v->manifest->ovf.name)) {
+		} else if (v->at == 0 &&
+			   is_for(v->manifest, &line, v->manifest->ovf.name)) {
 			rc = check_line(v, &line, ovf, err);
 		}
 	}
@@ -352,7 +363,7 @@ verify(struct verified *v, struct image_error *err)
 	if (rc == 0)
 		rc = end(&v->digests, err);
 	if (rc == 0)
-		rc = begin(&digests, ALL, err);
+		rc = begin(&digests, v->at == 0 ? ALL : 0, err);
 	if (rc == 0)
 		rc = add(&digests, ovf->text, ovf->length, err);
 	if (rc == 0)
@@ -363,13 +374,53 @@ verify(struct verified *v, struct image_error *err)
 	return rc;
 }
 
+/* Begin the digests of a part. */
+static int
+begin_part(struct verified *v, struct image_error *err)
+{
+	const struct archive_part *part = &v->parts[v->at];
+
+	v->disk = part->name;
+	v->left = v->count == 1 ? UINT64_MAX : part->size;
+	destroy(&v->digests);
+	v->digests = (struct digests){0};
+	return begin(&v->digests, needed(v->manifest, v->disk), err);
+}
+
+/* Verify the parts that have ended, an empty one, too. */
+static int
+end_parts(struct verified *v, bool last, struct image_error *err)
+{
+	int rc = 0;
+
+	while (rc == 0 && !v->ended && (v->left == 0 || last)) {
+		rc = verify(v, err);
+		v->ended = ++v->at == v->count;
+		if (rc == 0 && !v->ended)
+			rc = begin_part(v, err);
+	}
+	return rc;
+}
+
 static int
 manifest_see(struct image_tap *tap, const void *bytes, size_t length,
 	struct image_error *err)
 {
 	struct verified *v = (struct verified *)tap;
+	const unsigned char *at = bytes;
+	int rc = length ? 0 : end_parts(v, true, err);
 
-	return length ? add(&v->digests, bytes, length, err) : verify(v, err);
+	while (rc == 0 && length) {
+		rc = end_parts(v, false, err);
+		size_t n = !v->ended && length > v->left ? (size_t)v->left
+							 : length;
+		if (rc == 0)
+			rc = add(&v->digests, at, n, err);
+		v->left -= n;
+		at += n;
+		length -= n;
+	}
+	return rc;
 }
 
 static void
@@ -383,8 +434,8 @@ manifest_close(struct image_tap *tap)
 
 int
 manifest_tap(const char *name, const struct manifest *manifest,
-	const char *disk, bool strict, struct image_tap **out,
-	struct image_error *err)
+	const struct archive_part *parts, size_t count, bool strict,
+	struct image_tap **out, struct image_error *err)
 {
 	struct verified *v = calloc(1, sizeof(*v));
 
@@ -394,12 +445,17 @@ manifest_tap(const char *name, const struct manifest *manifest,
 	v->tap.see = manifest_see;
 	v->tap.close = manifest_close;
 	v->name = name;
-	v->disk = disk;
+	v->parts = parts;
+	v->count = count;
 	v->manifest = manifest;
 	v->strict = strict;
 	int rc = check_fault(manifest, err);
+	if (rc == 0 && count * (uint64_t)manifest->mf.length > MAX_LINES)
+		rc = image_fail(err, name, -E2BIG,
+			"has %zu parts, too many for a manifest of %zu bytes",
+			count, manifest->mf.length);
 	if (rc == 0)
-		rc = begin(&v->digests, needed(manifest, disk), err);
+		rc = begin_part(v, err);
 	if (rc < 0) {
 		manifest_close(&v->tap);
 		return rc;

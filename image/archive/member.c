@@ -71,8 +71,10 @@ archive_hides_disk(const struct tar_member *file)
 static bool
 is_described(struct member *m, const struct tar_member *file)
 {
+	struct ovf_file found;
+
 	return m->manifest.ovf.name && m->searches++ < MAX_SEARCHES &&
-	       ovf_has_disk(&m->manifest.ovf, file->name);
+	       ovf_find(&m->manifest.ovf, file->name, &found) && found.disk;
 }
 
 /* macOS adds "._disk.raw", which has attributes of the file, to archives. */
@@ -81,12 +83,27 @@ is_image(struct member *m, const struct tar_member *file)
 {
 	const char *slash = strrchr(file->name, '/');
 	const char *name = slash ? slash + 1 : file->name;
+	int part = ovf_part(name);
+	char whole[IMAGE_NAME_MAX];
 
 	if (image_store_origin(m->store.below)->layer)
 		return archive_is_disk(file, NULL);
-	if (file->type != TAR_REGULAR || name[0] == '.')
+	if (file->type != TAR_REGULAR || name[0] == '.' || part > 0)
 		return false;
-	return image_has_suffix(name) || is_described(m, file);
+	snprintf(whole, sizeof(whole), "%.*s",
+		(int)(strlen(name) - (part < 0 ? 0 : OVF_PART)), name);
+	return image_has_suffix(whole) || is_described(m, file);
+}
+
+/* Returns whether the member is the first part of the disk of that name. */
+static bool
+is_first_part(const char *name, const char *disk)
+{
+	size_t length = strlen(archive_name(disk));
+
+	name = archive_name(name);
+	return ovf_part(name) == 0 && strlen(name) == length + OVF_PART &&
+	       memcmp(name, archive_name(disk), length) == 0;
 }
 
 /* Remember the name of a member for the message that there is no image. */
@@ -275,10 +292,13 @@ note(struct member *m, const struct tar_member *file, struct image_error *err)
 	return m->noted ? 0 : manifest_note(&m->manifest, &m->tar, file, err);
 }
 
-/* Fails if a member behind the image is another image. */
+/* Add a further part of the image. Fails if a member behind the image is
+ * another image. */
 static int
 judge(struct member *m, struct tar_member *file, struct image_error *err)
 {
+	if (parts_belong(m, file->name))
+		return parts_add(m, file, err);
 	if (same_name(file->name, m->file.name))
 		return image_fail(err, m->store.below->name, -EINVAL,
 			"has two members of the name " NAME, m->file.name);
@@ -307,7 +327,7 @@ walk(struct member *m, struct image_error *err)
 			rc = note(m, &file, err);
 		tar_free(&file);
 	}
-	return rc;
+	return rc == 0 && m->joined ? parts_join(m, err) : rc;
 }
 
 int
@@ -357,6 +377,8 @@ member_close(struct image_store *store)
 	image_store_close(m->store.below);
 	tar_free(&m->file);
 	manifest_free(&m->manifest);
+	parts_free(m);
+	free(m->disk);
 	pthread_mutex_destroy(&m->lock);
 	free(store->name);
 	free(m);
@@ -385,6 +407,27 @@ not_found(const struct member *m, const char *wanted, struct image_error *err)
 		m->seen);
 }
 
+/* The member is a part of an image. */
+static int
+begin_parts(struct member *m, const char *wanted, struct image_error *err)
+{
+	struct tar_member *file = &m->file;
+	int length = (int)(strlen(file->name) - OVF_PART);
+
+	if (wanted && same_name(file->name, wanted))
+		return image_fail(err, m->store.below->name, -EINVAL,
+			"its member " NAME " is one part of a disk; --member "
+			"'%.*s' joins them",
+			file->name, length < 200 ? length : 200, file->name);
+	if (m->store.below->forward)
+		return image_fail(err, m->store.below->name, -ESPIPE,
+			"has '%.*s' in parts, which cannot be joined in a "
+			"stream: write the archive to a file first",
+			length < 200 ? length : 200, file->name);
+	m->joined = true;
+	return parts_add(m, file, err);
+}
+
 /* Set *found to true if the member is the one to read. */
 static int
 choose(struct member *m, const char *wanted, bool *found,
@@ -392,11 +435,15 @@ choose(struct member *m, const char *wanted, bool *found,
 {
 	const struct tar_member *file = &m->file;
 
-	*found = wanted ? same_name(file->name, wanted) : is_image(m, file);
+	*found = wanted ? same_name(file->name, wanted) ||
+				  is_first_part(file->name, wanted)
+			: is_image(m, file);
 	if (!*found) {
 		note_name(m, file);
 		return note(m, file, err);
 	}
+	if (ovf_part(file->name) >= 0)
+		return begin_parts(m, wanted, err);
 	if (file->type != TAR_REGULAR)
 		return image_fail(err, m->store.below->name, -EINVAL,
 			"its member " NAME " is %s", file->name,
@@ -454,6 +501,8 @@ member_open(struct image_store *archive, const struct image_open *how,
 	m->store.below = m->tar.store = archive;
 	m->named = m->tar.named = how->member;
 	int rc = search(m, how->member, err);
+	if (rc == 0)
+		rc = parts_alone(m, err);
 	if (rc == 0 && asprintf(&m->store.name, "%s: %s", archive->name,
 			       m->file.name) < 0) {
 		m->store.name = NULL;

@@ -54,8 +54,8 @@ verify_member(struct member *m, const struct image_open *how,
 		rc = image_fail(err, m->store.name, -EINVAL,
 			"is sparse, and the members of an OVA are not");
 	if (rc == 0)
-		rc = manifest_tap(m->store.name, &m->manifest, m->file.name,
-			how->untrusted && !how->expect, &tap, err);
+		rc = manifest_tap(m->store.name, &m->manifest, m->parts,
+			m->n_parts, how->untrusted && !how->expect, &tap, err);
 	if (rc < 0) {
 		image_store_close(&m->store);
 		return rc;

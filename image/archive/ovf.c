@@ -10,6 +10,7 @@ struct span {
 };
 
 #define BLANKS " \t\r\n"
+#define MAX_PARTS 100000
 
 static bool
 is(struct span span, const char *text)
@@ -112,6 +113,21 @@ attribute(struct span inside, const char *wanted)
 	return (struct span){"", 0};
 }
 
+/* Returns a number, or another value if these are no digits. */
+static uint64_t
+number(struct span digits, uint64_t other)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < digits.length; i++) {
+		char c = digits.at[i];
+		if (c < '0' || c > '9' || value > (uint64_t)INT64_MAX / 10 - 1)
+			return other;
+		value = value * 10 + (uint64_t)(c - '0');
+	}
+	return digits.length ? value : other;
+}
+
 static struct span
 last_part(struct span path)
 {
@@ -156,15 +172,35 @@ is_member(const struct manifest_file *ovf, struct span href, const char *name)
 }
 
 bool
-ovf_has_disk(const struct manifest_file *ovf, const char *name)
+ovf_find(const struct manifest_file *ovf, const char *name,
+	struct ovf_file *file)
 {
 	struct span whole = {ovf->text, ovf->length};
 	struct span text = whole, element, inside;
 
 	while (ovf->name && next_element(&text, &element, &inside)) {
 		struct span href = attribute(inside, "href");
-		if (is(element, "File") && is_member(ovf, href, name))
-			return is_disk(whole, attribute(inside, "id"), href);
+		if (!is(element, "File") || !is_member(ovf, href, name))
+			continue;
+		*file = (struct ovf_file){
+			.disk = is_disk(whole, attribute(inside, "id"), href),
+			.size = number(
+				attribute(inside, "size"), IMAGE_SIZE_UNKNOWN),
+			.chunk = number(attribute(inside, "chunkSize"), 0),
+		};
+		return true;
 	}
 	return false;
+}
+
+int
+ovf_part(const char *name)
+{
+	size_t length = strlen(name);
+
+	if (length <= OVF_PART || name[length - OVF_PART] != '.')
+		return -1;
+	struct span digits = {name + length - OVF_PART + 1, OVF_PART - 1};
+	uint64_t value = number(digits, MAX_PARTS);
+	return value < MAX_PARTS ? (int)value : -1;
 }

@@ -113,27 +113,100 @@ def test_sha1_alone_is_no_proof(hone, work, out):
             assert (status, found) == (0, DISK), said
 
 
-def description(*files, disks=None, folder=""):
+def description(*files, disks=None, chunk=None, folder=""):
     """An .ovf with these pairs of name and size."""
     text = ['<?xml version="1.0"?><!-- <File ovf:href="no"/> -->',
             '<Envelope xmlns:ovf="x"><References>']
     for name, size in files:
+        more = f' ovf:chunkSize="{chunk}"' if chunk else ""
         text.append(f'<File ovf:href="{name}" ovf:id="id-{name}" '
-                    f'ovf:size="{size}" />')
+                    f'ovf:size="{size}"{more} />')
     text.append("</References><DiskSection>")
     for name in ([each for each, _ in files] if disks is None else disks):
         text.append(f"<Disk ovf:fileRef='{folder}id-{name}'/>")
     return "\n".join([*text, "</DiskSection></Envelope>"]).encode()
 
 
-def test_a_disk_in_parts_is_not_found(hone, work, out):
-    """By DSP0243, a file with a chunkSize is in parts. Their bytes are no disk."""
-    half = len(DISK) // 2
-    archive = write(work, ("vm.ovf", description(("disk.raw", len(DISK)))),
-                    ("disk.raw.000000000", DISK[:half]), ("disk.raw.000000001", DISK[half:]))
-    said = hone.fails("convert", archive, out / "x")
-    assert "has no member with the suffix of an image" in said
+CHUNK = 20 * KI
+
+
+def parts(name="disk.raw", disk=DISK, chunk=CHUNK):
+    """The members of a disk in parts."""
+    return [(f"{name}.{at // chunk:09d}", disk[at:at + chunk])
+            for at in range(0, len(disk), chunk)]
+
+
+def test_parts_are_one_disk(hone, work, out):
+    ovf = description(("disk.raw", len(DISK)), chunk=CHUNK)
+    lines = b"".join(one_of("sha256", "SHA256", data, name)
+                     for name, data in [*parts(), ("vm.ovf", ovf)])
+    for members in ([("vm.ovf", ovf), *parts()],
+                    [*parts(), ("vm.ovf", ovf)], parts(),
+                    [("vm.ovf", ovf), ("vm.mf", lines), *parts()],
+                    [("vm.ovf", ovf), *parts(), ("vm.mf", lines)],
+                    # "./" in front of a name does not matter.
+                    [parts()[0], *((f"./{name}", data) for name, data in parts()[1:])],
+                    [*parts(disk=DISK[:CHUNK])]):
+        archive = write(work, *members)
+        disk = DISK if len(members) > 1 else DISK[:CHUNK]
+        for options in ([], ["--member", "disk.raw"], ["--untrusted"]):
+            hone.ok("convert", "-q", *options, archive, out / "x")
+            assert (out / "x").read_bytes() == disk
+            os.unlink(out / "x")
+        assert hone.json("info", "--json", archive)["member"] == "disk.raw"
+        assert hone.json("check", "--json", archive)["safe"]
+        done = run_piped(hone.run, archive.read_bytes(), "convert", "-", "-O",
+                         "raw", out / "x")
+        assert done.returncode == 1 and (
+            b"has 'disk.raw' in parts, which cannot be joined in a stream: "
+            b"write the archive to a file first") in done.stderr
+        assert not os.listdir(out)
+
+
+def test_a_part_is_no_disk(hone, work, out):
+    archive = write(work, ("vm.ovf", description(
+        ("disk.raw", len(DISK)), chunk=CHUNK)), *parts())
+    for name, _ in parts():
+        said = hone.fails("convert", "--member", name, archive, out / "x")
+        assert (f"its member '{name}' is one part of a disk; --member "
+                "'disk.raw' joins them") in said
     assert not os.listdir(out)
+
+
+def test_parts_that_lack_something_are_refused(hone, work, out):
+    ovf = ("vm.ovf", description(("disk.raw", len(DISK)), chunk=CHUNK))
+    all_parts = parts()
+    short = [*all_parts[:1], (all_parts[1][0], all_parts[1][1][:-512]), *all_parts[2:]]
+    for members, said in (
+            ([*all_parts[:2], *all_parts[3:]], "has the part "
+             "'disk.raw.000000003' of a disk where number 2 has to be"),
+            ([all_parts[0], all_parts[2], all_parts[1]], "where number 1"),
+            ([*all_parts, all_parts[1]], "where number 4 has to be"),
+            (all_parts[:-1], "its description has 65536: the archive is not "
+             "complete"),
+            (short, "its member 'disk.raw.000000001' has 19968 bytes, and "
+             "its description has parts of 20480"),
+            (all_parts[1:], "has no member with the suffix")):
+        archive = write(work, ovf, *members)
+        line = hone.fails("convert", archive, out / "x",
+                          code=1 if members == all_parts[1:] else 3)
+        assert said in line, line
+        assert not os.listdir(out)
+
+
+def test_each_part_is_verified(hone, work, out):
+    ovf = description(("disk.raw", len(DISK)), chunk=CHUNK)
+    for wrong, (name, _) in enumerate(parts()):
+        lines = [one_of("sha256", "SHA256", data + b"x" * (at == wrong), each)
+                 for at, (each, data) in enumerate(parts())]
+        archive = write(work, ("vm.ovf", ovf), ("vm.mf", b"".join(lines)), *parts())
+        said = hone.fails("convert", archive, out / "x", code=3)
+        assert f"of '{name}' is not that of the manifest" in said
+        del lines[wrong]
+        archive = write(work, ("vm.ovf", ovf), ("vm.mf", b"".join(lines)), *parts())
+        said = hone.fails("convert", archive, out / "x", code=3)
+        assert f"has no digest of '{name}'" in said
+        assert not os.listdir(out)
 
 
 def test_a_disk_that_only_the_description_names(hone, work, out):
