@@ -244,6 +244,7 @@ share(struct image_store *store, uint64_t offset, struct image_store *from,
 	/* A raw file is shared as a whole. */
 	bool whole =
 		s->sink.format == &image_format_raw && length == s->sink.size;
+	assert_true(!whole || offset + from_offset == 0);
 	/* The first block is tried before the copy begins. */
 	if (from_offset < FAKE_HOST && !whole) {
 		memset(s->file + offset, 'S', (size_t)length);

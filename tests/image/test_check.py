@@ -197,7 +197,7 @@ def test_what_is_safe_is_read_without_trust(work, hone):
     for name, options in (("a", ()), ("b", ("--untrusted",))):
         hone.ok("convert", "-q", *options, image.path, work / name)
     assert (work / "a").read_bytes() == (work / "b").read_bytes()
-    if b" without " in hone.version:
+    if b"without OpenSSL" in hone.version:
         return
     assert (hone.ok("digest", image.path).stdout ==
             hone.ok("digest", "--untrusted", image.path).stdout)

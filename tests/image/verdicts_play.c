@@ -543,6 +543,12 @@ play(const char *path, const char *format, const void *bytes, size_t length,
 	unsigned wrong = 0;
 
 	verdicts_of(first, WAY_FILE, name, format, bytes, length);
+	if (first->read[UNTRUSTED].status != READS &&
+		first->read[EXPECTED].status == READS) {
+		printf("%s: refused %s, read %s\n", path, try_names[UNTRUSTED],
+			try_names[EXPECTED]);
+		wrong++;
+	}
 	for (enum way way = WAY_FILE + 1; way < WAYS; way++) {
 		if (way >= WAY_RANGES && !image_http_library())
 			continue;
