@@ -146,7 +146,7 @@ struct image_blocks {
 	bool ended;
 	/* bytes of the sequence that passed */
 	uint64_t position;
-	/* blocks that begin here or later are released as they pass */
+	/* what passes from here on is forgotten */
 	uint64_t drained;
 	/* of requests: `position` at the last one */
 	uint64_t asked;

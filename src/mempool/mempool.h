@@ -28,8 +28,7 @@
 #include <stdint.h>
 #include "deque.h"
 
-/* Hardware prefetchers stop at a page: data of two threads share none, but
- * small magazines and the largest ones do. */
+/* Hardware prefetchers stop at a page: data of two threads share none. */
 #define HONE_MEMPOOL_PAGE 4096
 #define HONE_MEMPOOL_LINE 64
 

@@ -109,6 +109,7 @@ def test_other_commands_have_lines_of_json(hone, image, command):
     assert done.returncode == 0
     assert [found[0]["phase"], found[-1]["phase"]] == ["read", "done"]
     assert found[0]["store"] == str(source)
+    assert found[-1]["bytes"] == found[-1]["total"]
 
 
 def test_lines_of_json_go_to_stderr_without_a_descriptor(hone, image, out):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Any allocation that fails, by shim.c, which is preloaded. image/file_test.c and
-store_test.c have short and interrupted calls, and a file that is cut; source_test.c
-has each read that fails."""
+"""Any allocation that fails, by shim.c, which is preloaded. image/file_test.c has
+short and interrupted calls, and a file that is cut; source_test.c has each read
+that fails."""
 import os
 import pathlib
 import subprocess
@@ -36,7 +36,7 @@ def starve(hone, library, work):
         done = hone.run(*words, env={
             "LD_PRELOAD": str(library), "SHIM_COUNT": str(count),
             "SHIM_STARVE": str(victim or 1 << 60)})
-        if not count.exists():
+        if not victim and done.returncode == 0 and not count.exists():
             pytest.skip("nothing can be preloaded into this build of hone")
         made, failed = map(int, count.read_text().split())
         count.unlink()
@@ -51,7 +51,7 @@ def starve(hone, library, work):
 def test_an_archive_without_memory_is_no_damage(starve, work, out):
     archive = work / "disk.tar"
     pieces = [(n * 1024, 512) for n in range(100)]
-    archive.write_bytes(sparse("0.1", b"disk.raw", pieces, bytes(51200), 102400) + END)
+    archive.write_bytes(sparse(b"disk.raw", pieces, bytes(51200), 102400) + END)
     _, made = starve(0, "info", archive)
     codes = [starve(victim, "info", archive).returncode
              for victim in range(1, made + 1)]

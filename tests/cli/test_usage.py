@@ -111,6 +111,13 @@ def test_the_operand_that_is_missing_or_too_many_is_named(hone, words, said):
     assert hone.misused(*words) == f"hone: {said}"
 
 
+@pytest.mark.parametrize("words, word", [
+    (["--cpu-limit", "sse2,avx1024", "cpu"], "--cpu-limit: 'avx1024' is not a CPU"),
+    (["map", "-S", "5000", "a"], "-S: '5000' is not a power of two")], ids=str)
+def test_the_word_that_is_wrong_is_named(hone, words, word):
+    assert word in hone.misused(*words)
+
+
 @pytest.mark.parametrize("command", ["convert", "compare", "digest"])
 def test_a_rate_needs_a_unit(hone, small, out, command):
     last = {"convert": [out / "d"], "compare": [small], "digest": []}[command]

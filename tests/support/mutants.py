@@ -257,12 +257,15 @@ def absent(test):
         file = ROOT / "tests" / name
         if not file.is_file():
             return f"tests/{name} is not a file"
-        # The first name may be that of a case, also of another file.
-        first = names.partition(" ")[0]
-        if any(first in each.read_text()
-               for each in [file, *sorted((ROOT / "tests").glob("*/*.py"))]):
-            return None
-        return f"tests/{name} has no test or case '{first}'"
+        # A name may be that of a case, which another file may have.
+        others = sorted((ROOT / "tests").glob("*/*.py"))
+        for each in names.split():
+            case = rf"[\"'][^\"'\n]*{re.escape(each)}"
+            test = rf"def test_\w*{re.escape(each)}"
+            if (not re.search(f"{test}|{case}", file.read_text()) and
+                    not any(re.search(case, other.read_text()) for other in others)):
+                return f"tests/{name} has no test or case '{each}'"
+        return None
     if kind == "php":
         file = f"php/tests/{name}.phpt"
         return None if (ROOT / file).is_file() else f"{file} is not a file"
