@@ -292,8 +292,9 @@ VERDICTS = [
 
 @pytest.mark.parametrize("make,part,read", [row[1:] for row in VERDICTS],
                          ids=[row[0] for row in VERDICTS])
-def test_what_other_readers_see_otherwise(judge, make, part, read):
-    """By check, by --untrusted and without it. test_verdicts.py has the streams."""
+def test_what_other_readers_see_otherwise(hone, judge, make, part, read):
+    """By check, also of a pipe, by --untrusted and without it. test_verdicts.py has
+    the other streams."""
     make(judge.image)
     out = judge.folder / "out.raw"
     words = ["convert", "-q", "-f", "vhd", judge.image, out]
@@ -309,9 +310,11 @@ def test_what_other_readers_see_otherwise(judge, make, part, read):
         judge.run(*words, "--untrusted")
         out.unlink()
     code, found, _ = judge.run("check", "--json", "-f", "vhd", judge.image)
-    failed = [each["text"] for each in json.loads(found)["checks"]
-              if not each["passed"]]
+    checks = json.loads(found)["checks"]
+    failed = [each["text"] for each in checks if not each["passed"]]
     assert code == bool(part) == bool(failed) and part in str(failed), failed
+    done = piped(hone.run, judge.image, "check", "--json", "-f", "vhd", "-")
+    assert json.loads(done.stdout)["checks"] == checks
 
 
 def test_clear_sectors_of_zeros_are_safe(hone, judge):
