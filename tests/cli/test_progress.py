@@ -105,11 +105,24 @@ def test_other_commands_have_lines_of_json(hone, image, command):
     if command == "digest" and b" with OpenSSL " not in hone.ok("--version").stdout:
         pytest.skip("this hone was built without OpenSSL")
     source = image("all_data")
-    done, found = json_lines(hone, command, *[source] * (1 + (command == "compare")))
+    words = [command, *[source] * (1 + (command == "compare"))]
+    done, found = json_lines(hone, *words)
     assert done.returncode == 0
     assert [found[0]["phase"], found[-1]["phase"]] == ["read", "done"]
     assert found[0]["store"] == str(source)
-    assert found[-1]["bytes"] == found[-1]["total"]
+    done, lines = lines_of(hone, *words)
+    assert done.returncode == 0 and lines[-1] == "100/100"
+
+
+@pytest.mark.parametrize("command", ["convert", "compare", "digest"])
+def test_a_limit_of_the_rate_is_kept(hone, image, out, command):
+    """The last chunk is read when it is due, and is not waited for."""
+    if command == "digest" and b" with OpenSSL " not in hone.version:
+        pytest.skip("this hone was built without OpenSSL")
+    source = image("all_data")
+    last = {"convert": [out / "d"], "compare": [source], "digest": []}[command]
+    _, found = json_lines(hone, command, "--rate-limit", "16M", source, *last)
+    assert found[-1]["rate"] < 32 << 20
 
 
 def test_lines_of_json_go_to_stderr_without_a_descriptor(hone, image, out):
