@@ -94,13 +94,32 @@ check('replaced', Cache::replace('made', $rows(5)) && !Cache::add('made', 1) && 
 check('no number', Cache::inc('made') === false);
 check('deleted', Cache::delete('made') && Cache::fetch('made') === null);
 
-// Without copies that last until the end of the request.
+// With and without copies that last until the end of the request. The keys are new, since
+// a copy that the request has would be found. The values stay while others are made.
+$objects = fn(int $n) => ['o' => new Point($n), 'rows' => $rows($n)];
 foreach (['auto', 'block', 'copy'] as $read) {
     ini_set('hone.cache_read', $read);
     foreach (['32M', '0'] as $most) {
         ini_set('hone.cache_block_bytes', $most);
-        check("$read $most", Cache::fetch('again') === $rows(7) && serialize(Cache::fetch('objects')) === serialize(unserialize(serialize($value))));
-        check("field $read $most", Cache::fetch_field('again', [1, 'tags', 1]) === 't7');
+        $got = $fields = [];
+        $before = Cache::info();
+        for ($n = 0; $n < 3; $n++) {
+            Cache::store("rows $read $most $n", $rows($n));
+            Cache::store("objects $read $most $n", $objects($n));
+            Cache::store("field $read $most $n", $rows($n));
+            $got[] = Cache::fetch("rows $read $most $n");
+            $got[] = serialize($held[] = Cache::fetch("objects $read $most $n"));
+            $fields[] = Cache::fetch_field("field $read $most $n", [1, 'tags']);
+        }
+        for ($n = 0; $n < 3; $n++) {
+            $wanted = serialize(unserialize(serialize($objects($n))));
+            check("$read $most $n", $got[2 * $n] === $rows($n) && $got[2 * $n + 1] === $wanted && serialize($held[$n]) === $wanted);
+            check("field $read $most $n", $fields[$n] === ['a', "t$n"]);
+        }
+        $held = [];
+        $now = Cache::info();
+        check("cold $read $most", $now['cold_hits'] === $before['cold_hits'] + 9);
+        check("kept $read $most", ($now['block_bytes_used'] > $before['block_bytes_used']) === ($read !== 'copy' && $most !== '0'));
     }
 }
 ini_set('hone.cache_read', 'auto');
