@@ -11,7 +11,7 @@ hone.cache_size=8M
 use Hone\Cache;
 
 /** Runs a function in its own process, so that the function can declare classes. */
-function apart(callable $function): void
+function apart(string $what, callable $function): void
 {
     $child = pcntl_fork();
     if ($child === 0) {
@@ -20,7 +20,7 @@ function apart(callable $function): void
     }
     pcntl_waitpid($child, $status);
     if ($status !== 0) {
-        echo "status $status\n";
+        echo "$what: status $status\n";
     }
 }
 
@@ -47,17 +47,17 @@ function outcome(callable $function): string
 
 function compare(string $what, string $stored, string $now): void
 {
-    apart(function () use ($stored) {
+    apart($what, function () use ($what, $stored) {
         eval($stored);
         $value = make();
         if (!Cache::store('value', $value) || Cache::entries()->current()['type'] !== 'objects') {
-            echo "not kept as objects\n";
+            echo "$what: not kept as objects\n";
         }
         Cache::store('text', serialize($value));
     });
     $file = sys_get_temp_dir() . '/hone-' . getmypid();
     // In its own process, where no class was autoloaded before.
-    apart(function () use ($now, $file) {
+    apart($what, function () use ($now, $file) {
         eval($now);
         $text = Cache::fetch('text');
         file_put_contents($file, outcome(fn () => unserialize($text)));
@@ -68,7 +68,7 @@ function compare(string $what, string $stored, string $now): void
     static $number = 0;
     $modes = ['auto', 'block', 'copy'];
     foreach (getenv('USE_ZEND_ALLOC') === '0' ? [$modes[$number++ % 3]] : $modes as $read) {
-        apart(function () use ($what, $now, $read, $wanted) {
+        apart("$what, $read", function () use ($what, $now, $read, $wanted) {
             ini_set('hone.cache_read', $read);
             eval($now);
             $fetched = outcome(fn () => Cache::fetch('value', false));
@@ -173,14 +173,14 @@ compare('__wakeup() is gone', $wakes, sprintf($data, ''));
 echo "$compared classes\n";
 
 // Without objects, all of the array is shared. A string has it 2^24 times.
-apart(function () {
+apart('an array of 2^24 strings', function () {
     eval('class Gone { }');
     for ($i = 0, $array = [1]; $i < 24; $i++) {
         $array = [$array, $array];
     }
     Cache::store('value', [new Gone(), $array]);
 });
-apart(function () {
+apart('an array of 2^24 strings', function () {
     ini_set('memory_limit', '64M');
     echo outcome(fn() => Cache::fetch('value', 'nothing'));
 });
