@@ -71,11 +71,11 @@ php_valgrind='-m -d pcre.jit=0'
 # through its memory in few processes.
 valgrind_tests() {
     for each in apcu_functions apcu_module apcu_throws \
-        cache_add cache_blocks cache_fetch cache_field cache_fork \
+        cache_add cache_blocks cache_cold cache_fetch cache_field cache_fork \
         cache_known cache_objects cache_objects_hooks cache_objects_thrown \
         cache_remember_fibers cache_snapshot cache_snapshot_reasons \
         cache_tags cache_values fileread_all fileread_copy fileread_fails \
-        fileread_output objects_child; do
+        fileread_output objects_cases objects_child; do
         printf '%s ' "$(php_work)/tests/$each.phpt"
     done
 }

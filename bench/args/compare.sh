@@ -126,7 +126,8 @@ version=$("$php" -n -r 'echo PHP_VERSION, PHP_ZTS ? " ZTS" : " NTS";')
 compare calls.php
 cp "$folder/stock.out" "$folder/expected.out"
 if "$php" -n -d zend_extension=opcache -v | grep -q OPcache; then
-    set -- -d zend_extension=opcache -d opcache.enable_cli=1
+    set -- -d zend_extension=opcache -d opcache.enable_cli=1 \
+        -d opcache.file_update_protection=0
     compare hot.php "$@"
     compare hot.php "$@" -d opcache.jit_buffer_size=32M -d opcache.jit=tracing \
         -d opcache.jit_hot_loop=4 -d opcache.jit_hot_func=4

@@ -67,6 +67,7 @@ with_jit() {
     name=$1
     shift
     script "$name" -d zend_extension=opcache -d opcache.enable_cli=1 \
+        -d opcache.file_update_protection=0 \
         -d opcache.jit="$1" -d opcache.jit_buffer_size=32M
 }
 
