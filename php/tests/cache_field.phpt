@@ -92,8 +92,8 @@ try {
     echo $error->getMessage(), "\n";
 }
 
-// A field stays the same while other values take the memory of its value.
-// These have its size, and are not cold.
+// Fields stay the same while other values take the memory of their values.
+// These have the same size, and are not cold.
 ini_set('hone.cache_cold', 'off');
 $first = ['text' => str_repeat('x', 100), 'list' => [1, 2, 3]];
 foreach (['block', 'copy', 'auto'] as $mode) {
@@ -109,14 +109,18 @@ foreach (['block', 'copy', 'auto'] as $mode) {
             usleep(1000);
         }
     }
-    Cache::store('gone', ['a' => $first, 'more' => range(1, 2000)]);
-    $field = Cache::fetch_field('gone', 'a');
-    Cache::delete('gone');
+    for ($fields = [], $i = 0; $i < 20; $i++) {
+        Cache::store("gone $i", ['a' => $first, 'more' => range(1, 2000)]);
+        $fields[] = Cache::fetch_field("gone $i", 'a');
+        Cache::delete("gone $i");
+    }
     for ($i = 0; $i < 300; $i++) {
         Cache::store("other $i", [str_repeat(chr(65 + $i % 26), 100), range($i, $i + 2000)]);
     }
-    if ($field !== $first) {
-        echo $mode, ' ', json_encode($field), "\n";
+    foreach ($fields as $field) {
+        if ($field !== $first) {
+            echo $mode, ' ', json_encode($field), "\n";
+        }
     }
 }
 ?>
