@@ -5,6 +5,7 @@ hone
 --INI--
 hone.cache_cli=1
 hone.cache_size=16M
+error_reporting=E_ALL & ~E_DEPRECATED
 --FILE--
 <?php
 use Hone\Cache;
