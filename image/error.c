@@ -96,7 +96,6 @@ image_grow(void *list, uint64_t *room, uint64_t wanted, size_t size,
 	char *grown = realloc(old, (size_t)more * size);
 	if (!grown)
 		return image_no_memory(err);
-	memset(grown + (size_t)*room * size, 0, (size_t)(more - *room) * size);
 	memcpy(list, &grown, sizeof(grown));
 	*room = more;
 	return 0;

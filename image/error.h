@@ -17,8 +17,8 @@ int image_no_memory(struct image_error *err);
 
 /*
  * Give an array room for `wanted` elements of `size` bytes, and for twice as
- * many as before if it grows. New elements are zero. `list` is the address of
- * the pointer to the array, which stays on failure.
+ * many as before if it grows. New elements are not initialised. `list` is the
+ * address of the pointer to the array, which stays on failure.
  */
 int image_grow(void *list, uint64_t *room, uint64_t wanted, size_t size,
 	struct image_error *err);

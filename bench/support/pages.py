@@ -220,5 +220,7 @@ def missed(runs):
         machine: run for machine, run in runs["cache"].items() if run.hits})
     return ("# Targets that were missed\n\n" + MADE + "\n\nA run judges its "
             "targets and keeps what it found. Targets beside `qemu-img` "
-            "without\n`-W` are left out: they judged a rival on one core.\n\n"
+            "without\n`-W` are left out: they judged a rival on one core. "
+            "`raw to raw.gz` was packed\nat level 6; since 2026-11-30 the "
+            "default is 5.\n\n"
             + "\n".join(lines).rstrip() + "\n")

@@ -23,7 +23,8 @@ NOTES = {"convert-zen3-2026-11-22.json":
          "hone has liblzma 5.4.1 of Debian 12, and `xz` has 5.8.4: so hone has "
          "a second row with that\nversion. `skopeo` and `docker-registry` are "
          "those of Debian 12. Cases that say \"measured again\"\nare of "
-         "another run of the same day.\n"}
+         "another run of the same day. hone packed gzip at level 6; since "
+         "2026-11-30 the\ndefault is 5.\n"}
 ONE_CORE = ("Rows of `qemu-img` *without `-W`* are not its best time: it "
             "compresses on one core then.\nThey have no ratio.\n")
 # What the page says of a case with fewer than three rounds.
@@ -280,6 +281,8 @@ def notes():
     lines.append("- `nbdcopy` leaves nothing of its output in the page cache. "
                  "So it is also compared with\n  `hone --cache drop`, which "
                  "leaves nothing either.")
+    lines.append("- `raw.gz`: hone packed at level 6. The default is 5 since "
+                 "2026-11-30; no run of it\n  is kept.")
     return "\n" + "\n".join(lines)
 
 

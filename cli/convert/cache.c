@@ -63,8 +63,8 @@ is_cold(int fd, off_t size)
 }
 
 /*
- * With O_DIRECT, the copy of a cold source takes a fifth of the CPU time, and
- * less time (docs/design/image.md). A codec keeps the CPUs busy, so that
+ * With O_DIRECT, the copy of a cold source takes about a third of the CPU time,
+ * and less time (docs/design/image.md). A codec keeps the CPUs busy, so that
  * readahead is better with compression.
  */
 static bool

@@ -81,8 +81,9 @@ size_apply(struct job *job)
 			"and stdout needs that of DST first; leave + out");
 	if (job->create.unsized && job->cli->option[OPTION_MOVE_GPT])
 		return cli_fail(job->source,
-			"comes as a stream of unknown size, and --move-gpt "
-			"needs the size first; write it to a file");
+			"is read once and has an unknown size, and --move-gpt "
+			"needs the size first; write it to a file that is not "
+			"packed");
 	if (job->create.unsized)
 		return 0;
 	if (job->run.growth &&

@@ -107,6 +107,7 @@ struct member {
 	char *disk;
 	struct archive_part *parts;
 	size_t n_parts;
+	uint64_t parts_room;
 	/* a manifest that a stream has behind the image is an error */
 	bool unread;
 

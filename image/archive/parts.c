@@ -24,17 +24,10 @@ parts_belong(const struct member *m, const char *name)
 static int
 append(struct member *m, const struct tar_member *file, struct image_error *err)
 {
-	size_t count = m->n_parts;
-
-	/* The room is doubled if the number is a power of two. */
-	if ((count & (count - 1)) == 0) {
-		size_t room = count ? 2 * count : 1;
-		struct archive_part *parts =
-			realloc(m->parts, room * sizeof(*parts));
-		if (!parts)
-			return image_no_memory(err);
-		m->parts = parts;
-	}
+	int rc = image_grow(&m->parts, &m->parts_room, m->n_parts + 1,
+		sizeof(*m->parts), err);
+	if (rc < 0)
+		return rc;
 	char *name = strdup(file->name);
 	if (!name)
 		return image_no_memory(err);

@@ -55,7 +55,43 @@ set_number(bool *has, uint64_t *number, const char *value, size_t length)
 	return tar_decimal(value, length, number) ? NULL : no_number;
 }
 
-/* Only version 1.0, which GNU tar has written since 2006, and bsdtar. */
+/* GNU.sparse.map: offsets and lengths by turns, separated by commas. */
+static const char *
+set_map(struct tar_extra *extra, const char *value, size_t length)
+{
+	const char *why = NULL;
+	uint64_t pair[2];
+
+	if (extra->map.count)
+		return "has two sparse maps";
+	for (int i = 0; !why && (length || i % 2); i++) {
+		const char *comma = memchr(value, ',', length);
+		size_t n = comma ? (size_t)(comma - value) : length;
+		if (!tar_decimal(value, n, &pair[i % 2]))
+			return no_number;
+		n += comma != NULL;
+		value += n;
+		length -= n;
+		if (i % 2)
+			why = tar_map_add(&extra->map, pair[0], pair[1]);
+	}
+	return why;
+}
+
+/* GNU.sparse.offset is followed by GNU.sparse.numbytes. */
+static const char *
+set_piece(struct tar_extra *extra, const char *value, size_t length)
+{
+	uint64_t bytes;
+
+	if (!extra->has_offset)
+		return "has a sparse piece without an offset";
+	extra->has_offset = false;
+	if (!tar_decimal(value, length, &bytes))
+		return no_number;
+	return tar_map_add(&extra->map, extra->offset, bytes);
+}
+
 static const char *
 set_sparse(struct tar_extra *extra, const char *key, const char *value,
 	size_t length)
@@ -65,13 +101,23 @@ set_sparse(struct tar_extra *extra, const char *key, const char *value,
 	extra->sparse = true;
 	if (strcmp(key, "name") == 0)
 		return tar_set_name(&extra->sparse_name, value, length);
-	if (strcmp(key, "realsize") == 0)
+	if (strcmp(key, "size") == 0 || strcmp(key, "realsize") == 0)
 		return set_number(&extra->has_real_size, &extra->real_size,
 			value, length);
 	if (strcmp(key, "major") == 0)
 		return set_number(&unset, &extra->major, value, length);
 	if (strcmp(key, "minor") == 0)
 		return set_number(&unset, &extra->minor, value, length);
+	if (strcmp(key, "numblocks") == 0)
+		return set_number(
+			&extra->has_count, &extra->count, value, length);
+	if (strcmp(key, "offset") == 0)
+		return set_number(
+			&extra->has_offset, &extra->offset, value, length);
+	if (strcmp(key, "numbytes") == 0)
+		return set_piece(extra, value, length);
+	if (strcmp(key, "map") == 0)
+		return set_map(extra, value, length);
 	return tar_other_key;
 }
 

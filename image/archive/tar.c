@@ -313,7 +313,7 @@ read_gnu_map(struct tar *tar, const struct header *h, struct tar_map *map,
 	return why ? fail_at(tar, tar->at, "the sparse map", why, err) : 0;
 }
 
-/* The text of a map, which precedes the data. */
+/* The text of a map of version 1.0, which precedes the data. */
 struct lines {
 	struct tar *tar;
 	/* the next line, and the end of the data */
@@ -378,7 +378,7 @@ read_lines(struct lines *lines, struct tar_map *map, struct image_error *err)
 	return rc;
 }
 
-/* Moves member->from behind the lines. */
+/* Version 1.0: moves member->from behind the lines. */
 static int
 read_text_map(struct tar *tar, struct tar_member *member, struct tar_map *map,
 	struct image_error *err)
@@ -406,14 +406,25 @@ static int
 read_pax_map(struct tar *tar, struct tar_extra *extra,
 	struct tar_member *member, struct image_error *err)
 {
+	struct tar_map *map = &extra->map;
+	bool in_data = extra->major == 1 && extra->minor == 0;
+	const char *why = NULL;
+
 	if (!extra->has_real_size)
-		return fail_at(tar, member->from, "the sparse map",
-			"has no size of the file", err);
-	if (extra->major != 1 || extra->minor)
+		why = "has no size of the file";
+	else if (!in_data && (extra->major || extra->minor > 1))
 		return refuse_at(tar, member->from, "the sparse map",
 			"has a version that is not known", err);
+	else if (in_data && map->count)
+		why = "is there twice";
+	/* An empty piece at the end is not in the map. */
+	else if (extra->has_offset || (!in_data && extra->count != map->count &&
+					      extra->count != map->count + 1))
+		why = "has another number of pieces than it says";
+	if (why)
+		return fail_at(tar, member->from, "the sparse map", why, err);
 	member->size = extra->real_size;
-	return read_text_map(tar, member, &extra->map, err);
+	return in_data ? read_text_map(tar, member, map, err) : 0;
 }
 
 /* Set what a regular file has. tar->at is where its bytes begin. */

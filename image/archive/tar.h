@@ -100,7 +100,7 @@ tar_padding(uint64_t size)
 
 /* Extended headers of PAX and long names of GNU tar, which precede a header. */
 
-/* The map of a sparse member. */
+/* The map of a sparse member, in each of its five forms. */
 struct tar_map {
 	struct tar_piece *list;
 	size_t count;
@@ -136,9 +136,13 @@ struct tar_extra {
 	bool sparse;
 	bool has_real_size;
 	uint64_t real_size;
-	/* of GNU.sparse */
+	/* of GNU.sparse; 0.0 and 0.1 have their maps here */
 	uint64_t major;
 	uint64_t minor;
+	bool has_count;
+	uint64_t count;
+	bool has_offset;
+	uint64_t offset;
 	struct tar_map map;
 	/* which of the two came */
 	bool pax;

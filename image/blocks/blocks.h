@@ -64,9 +64,10 @@ void image_blocks_spill(
 void image_blocks_keep_ends(struct image_store *store);
 
 /*
- * Read the rest of the sequence and forget it. The checks of a stream, such as
- * those of checksums, are at its end, and so is that of the tap. ops->unchanged
- * of the store does the same.
+ * Read the rest of the sequence. Its blocks are released as they pass; those of
+ * image_blocks_keep_ends() are kept. The checks of a stream, such as those of
+ * checksums, are at its end, and so is that of the tap. ops->unchanged of the
+ * store does the same.
  */
 int image_blocks_drain(struct image_store *store, struct image_error *err);
 
@@ -81,9 +82,7 @@ int image_blocks_expect(struct image_store **store,
 	const struct image_expect *expect, uint64_t memory,
 	struct image_error *err);
 
-/* A stream of the bytes of a store, which the stream owns, also after a
- * failure.
- */
+/* A stream of the bytes of a store. It owns the store, also after a failure. */
 int image_stream_of_store(struct image_store *store, struct image_stream **out,
 	struct image_error *err);
 /* The same without ownership. */

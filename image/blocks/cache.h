@@ -146,7 +146,7 @@ struct image_blocks {
 	bool ended;
 	/* bytes of the sequence that passed */
 	uint64_t position;
-	/* what passes from here on is forgotten */
+	/* blocks that begin here or later are released as they pass */
 	uint64_t drained;
 	/* of requests: `position` at the last one */
 	uint64_t asked;

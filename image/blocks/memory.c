@@ -151,7 +151,7 @@ take_needed(struct image_blocks *b)
 	while (block && block->pins)
 		block = TAILQ_NEXT(block, age);
 	/* A sequence goes on, with few blocks above the limit: those that are
-	 * pinned, and one of a stream that is drained. */
+	 * pinned, and one of a stream that is drained (two with keeps_ends). */
 	if (!block || (b->stream && b->drained < UINT64_MAX))
 		return b->ordered ? allocate(b) : NULL;
 	TAILQ_REMOVE(&b->needed, block, age);

@@ -222,6 +222,9 @@ skip_codes(struct walk *w, const struct tables *tables)
 			continue;
 		if (code.kind != LENGTH)
 			return code.kind == END && w->at <= w->end;
+		/* A peek behind the end would read other memory. */
+		if (w->at > w->end)
+			return false;
 		bits = used <= PEEKED - LONGEST ? bits >> used : peek(w);
 		struct code distance = look_up(&tables->distances, bits);
 		if (distance.bits == 0)

@@ -240,16 +240,16 @@ static int
 read_once(struct image_store **store, struct image_open *how,
 	struct image_error *err)
 {
+	const struct image_store *origin = image_store_origin(*store);
 	const struct image_format *format = how->format;
 
-	if (!how->untrusted || !image_store_origin(*store)->served ||
-		(*store)->forward)
+	if (!how->untrusted || !origin->served || (*store)->forward)
 		return 0;
 	/* The bytes that come once are probed again, and refused then. */
-	if ((*store)->device && !format &&
+	if (origin->device && !format &&
 		image_probe(*store, how, &format, err) < 0)
 		format = NULL;
-	if ((*store)->device && format == &image_format_raw) {
+	if (origin->device && format == &image_format_raw) {
 		how->format = format;
 		return 0;
 	}

@@ -141,8 +141,10 @@ image_region(struct image_source *source, uint64_t from, uint64_t to,
 	return rc;
 }
 
-/* Most bytes of a read of several units. */
-#define BATCH_BYTES ((uint64_t)17 << 17)
+/* Most bytes of a read of several units: 2 MiB up to the last one, and
+ * 128 KiB for it, since a compressed grain of vmdk may have more than 64 KiB.
+ */
+#define BATCH_BYTES (((uint64_t)2 << 20) + ((uint64_t)128 << 10))
 
 /* A read of this many unneeded bytes is faster than another system call. */
 #define BATCH_GAP ((uint64_t)16 << 10)

@@ -102,7 +102,7 @@ add_number(struct hasher *hasher, uint64_t number)
  * many. Only blocks with data are hashed, each behind its offset: two disks of
  * one size give the same input if and only if they are equal.
  */
-static size_t
+static uint64_t
 add_sparse(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
 {
 	size_t skip = (size_t)(hasher->at % ZEROS);
@@ -110,7 +110,7 @@ add_sparse(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
 
 	hasher->has_data = hasher->has_data && skip;
 	if (!hasher->has_data && !bytes)
-		return (size_t)length;
+		return length;
 	if (!hasher->has_data && hone_buffer_is_zero(bytes, n))
 		return n;
 	if (!hasher->has_data) {
@@ -122,7 +122,7 @@ add_sparse(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
 	return n;
 }
 
-static size_t
+static uint64_t
 add_all(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
 {
 	size_t n = bytes || length < ZEROS ? (size_t)length : ZEROS;
@@ -147,9 +147,9 @@ add_up_to(struct hasher *hasher, uint64_t end, const unsigned char *bytes)
 			patches ? image_patch_at(patches, at, &stop) : NULL;
 		const unsigned char *from =
 			patch ? patch->was + (at - patch->offset) : bytes;
-		size_t n = hasher->all->sparse
-				   ? add_sparse(hasher, from, stop - at)
-				   : add_all(hasher, from, stop - at);
+		uint64_t n = hasher->all->sparse
+				     ? add_sparse(hasher, from, stop - at)
+				     : add_all(hasher, from, stop - at);
 		hasher->at += n;
 		if (bytes)
 			bytes += n;
@@ -353,10 +353,15 @@ image_hashers_finish(struct image_hashers *all, uint64_t size,
 	post(all, NULL, NULL, size);
 	int rc = image_hashers_wait(all, err);
 	for (size_t i = 0; rc == 0 && i < all->count; i++) {
+		struct hasher *hasher = &all->list[i];
 		if (all->sparse)
-			add_number(&all->list[i], size);
-		rc = image_hash_end(
-			all->list[i].hash, digests->list[i].bytes, err);
+			add_number(hasher, size);
+		rc = hasher->rc;
+		if (rc == 0)
+			rc = image_hash_end(
+				hasher->hash, digests->list[i].bytes, err);
+		else
+			*err = hasher->err;
 	}
 	return rc;
 }

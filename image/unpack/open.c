@@ -153,7 +153,7 @@ static int
 count_content(struct image_store *store, const struct rounds *rounds,
 	const struct image_open *how, uint64_t *size, struct image_error *err)
 {
-	size_t length = 1, piece = (size_t)128 << 10;
+	size_t length = 0, piece = (size_t)128 << 10;
 	unsigned char *bytes = malloc(piece);
 	struct image_stream *stream = NULL;
 
@@ -165,7 +165,9 @@ count_content(struct image_store *store, const struct rounds *rounds,
 	if (rc == 0)
 		rc = image_stream_read_all(
 			stream, bytes, IMAGE_HEAD_SIZE, &length, err);
-	if (rc == 0 && !image_format_by_magic(bytes, length)) {
+	bool raw = how->format ? how->format == &image_format_raw
+			       : !image_format_by_magic(bytes, length);
+	if (rc == 0 && raw) {
 		while (rc == 0 && length) {
 			uint64_t zeros;
 			rc = image_stream_skip(stream, 1, &zeros, err);

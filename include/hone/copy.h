@@ -58,8 +58,7 @@ enum hone_copy_policy {
  * with HONE_COPY_NO_FENCE, hone_copy_fence() must come before the release
  * store. Other threads may see streamed bytes before earlier stores of this
  * thread. If this matters, as for the writer of a sequence lock, call
- * hone_copy_fence() before the copy too, in addition to the usual fence. Since
- * 0.1.
+ * hone_copy_fence() before the copy too, in addition to the usual fence.
  */
 HONE_INLINE void hone_memcpy(void *dst, const void *src, size_t n, int policy);
 

@@ -169,7 +169,7 @@ HONE_API void hone_mempool_attr_init(struct hone_mempool_attr *attr);
  * flag the result includes the bookkeeping, and hone_mempool_create() writes to
  * all of it:
  *
- * - a magazine of at most 4 KiB for each cache_size objects, or with
+ * - a magazine of at most 4,160 bytes for each cache_size objects, or with
  *   HONE_MEMPOOL_EXACT for each three quarters of cache_size;
  * - for each cache four magazines, 4 KiB, and 16 to 32 bytes for each magazine
  *   of the pool. With more than 64 caches, at most 1,024 magazines count for
@@ -185,8 +185,7 @@ HONE_API size_t hone_mempool_memory_size(const struct hone_mempool_attr *attr);
  *          NULL if no attribute is refused.
  *
  * If two members do not go together, the name is that of one of them. If the
- * objects exceed the address space, the name is object_size or capacity. Since
- * 0.1.
+ * objects exceed the address space, the name is object_size or capacity.
  */
 HONE_API const char *hone_mempool_check_attr(
 	const struct hone_mempool_attr *attr);

@@ -369,8 +369,7 @@ HONE_API void hone_batch_attr_init(struct hone_batch_attr *attr);
  * After a stop done() is not called again, unfinished results are given back,
  * and nothing is left running. done() may call any function, this one included.
  * With several threads, a call that is stopped or cancelled waits for the files
- * that the other threads are reading, such as a FIFO without a writer. Since
- * 0.1.
+ * that the other threads are reading, such as a FIFO without a writer.
  */
 HONE_API HONE_DETAIL_RESULT int hone_read_files(const char *const *paths,
 	size_t n, const struct hone_read_attr *attr, hone_read_done_fn done,

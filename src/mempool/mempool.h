@@ -28,7 +28,8 @@
 #include <stdint.h>
 #include "deque.h"
 
-/* Hardware prefetchers stop at a page: data of two threads share none. */
+/* Hardware prefetchers stop at a page: data of two threads share none, but
+ * small magazines and the largest ones do. */
 #define HONE_MEMPOOL_PAGE 4096
 #define HONE_MEMPOOL_LINE 64
 

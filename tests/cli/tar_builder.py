@@ -88,10 +88,24 @@ def gnu_sparse(name, pieces, stored, size, more=(), magic=GNU):
                   fields=fields) + blocks + padded(stored)
 
 
-def sparse(name, pieces, stored, size):
-    """A sparse member of PAX, version 1.0."""
+def sparse(version, name, pieces, stored, size):
+    """A sparse member of PAX, version 0.0, 0.1 or 1.0."""
+    keys = [(b"GNU.sparse.name", name)]
+    number = b"%d" % size
     flat = [b"%d" % value for pair in pieces for value in pair]
-    keys = [(b"GNU.sparse.name", name), (b"GNU.sparse.major", b"1"),
-            (b"GNU.sparse.minor", b"0"), (b"GNU.sparse.realsize", b"%d" % size)]
+    if version == "0.0":
+        keys = [(b"GNU.sparse.size", number),
+                (b"GNU.sparse.numblocks", b"%d" % len(pieces))]
+        for at, length in pieces:
+            keys += [(b"GNU.sparse.offset", b"%d" % at),
+                     (b"GNU.sparse.numbytes", b"%d" % length)]
+        return pax(*keys) + member(name, stored)
+    if version == "0.1":
+        keys += [(b"GNU.sparse.size", number),
+                 (b"GNU.sparse.numblocks", b"%d" % len(pieces)),
+                 (b"GNU.sparse.map", b",".join(flat))]
+        return pax(*keys) + member(b"GNUSparseFile.0/x", stored)
+    keys += [(b"GNU.sparse.major", b"1"), (b"GNU.sparse.minor", b"0"),
+             (b"GNU.sparse.realsize", number)]
     lines = b"\n".join([b"%d" % len(pieces)] + flat) + b"\n"
     return pax(*keys) + member(b"GNUSparseFile.0/x", padded(lines) + stored)

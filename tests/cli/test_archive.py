@@ -59,6 +59,8 @@ MAKERS = {
     "gnu-gnu": gnu_tar("--format=gnu"),
     "gnu-oldgnu-sparse": gnu_tar("--format=oldgnu", "-S"),
     "gnu-posix": gnu_tar("--format=posix"),
+    "gnu-0.0": gnu_tar("--format=posix", "-S", "--sparse-version=0.0"),
+    "gnu-0.1": gnu_tar("--format=posix", "-S", "--sparse-version=0.1"),
     "gnu-1.0": gnu_tar("--format=posix", "-S", "--sparse-version=1.0"),
     "python-ustar": python_tar(tarfile.USTAR_FORMAT),
     "python-gnu": python_tar(tarfile.GNU_FORMAT),
@@ -69,7 +71,7 @@ MAKERS = {
     "bsd-v7": bsdtar("--format=v7"),
 }
 SPARSE = [name for name in MAKERS if "sparse" in name or "-S" in name or
-          name.endswith("1.0")]
+          name[-3:] in ("0.0", "0.1", "1.0")]
 
 
 def write(folder, name, data):
@@ -273,7 +275,7 @@ def test_sums_of_old_programs(hone, work):
     hone.ok("compare", "-q", "--strict", archive, write(work, "b", DATA))
 
 
-@pytest.mark.parametrize("version", ["old", "1.0"])
+@pytest.mark.parametrize("version", ["old", "0.0", "0.1", "1.0"])
 def test_maps_of_every_length(hone, work, version):
     """From no piece to more than one block of them."""
     for count in (0, 1, 3, 4, 5, 21, 25, 26, 400):
@@ -289,7 +291,7 @@ def test_maps_of_every_length(hone, work, version):
             archive = gnu_sparse(b"disk.raw", (pieces + end)[:4], stored, size,
                                  [rest[n:n + 21] for n in range(0, len(rest), 21)])
         else:
-            archive = sparse(b"disk.raw", pieces + end, stored, size)
+            archive = sparse(version, b"disk.raw", pieces + end, stored, size)
         source = write(work, "a.tar", archive + END)
         hone.ok("compare", "-q", "--strict", source, write(work, "plain", bytes(plain)))
         done = piped(hone.run, source, "compare", "-q", "--strict", "-", work / "plain")
@@ -319,7 +321,7 @@ REFUSED = (
     "zeros before text", "nothing", "no image", "only a link",
     "only a hidden file", "two images", "pax of 1 TiB", "pax of 9 MiB",
     "global pax of 1 TiB", "long name of 1 GiB", "long link of 2^62",
-    "version 2.0", "version 0.0", "unknown sparse key", "star", "continued",
+    "version 2.0", "unknown sparse key", "star", "continued",
     "old long names")
 
 
@@ -385,7 +387,7 @@ def test_memory_is_bounded(hone, work, out):
                (b"GNU.sparse.size", b"9000000000"),
                (b"GNU.sparse.map", comma[:-1])) + header(b"x")
     pieces = [(n * 1024, 512) for n in range((1 << 20) + 1)]
-    lines = sparse(b"disk.raw", pieces, DATA, 1 << 40)
+    lines = sparse("1.0", b"disk.raw", pieces, DATA, 1 << 40)
     headers = header(b"g", kind=b"g") * 100000
     for data, part, status in (
             (bomb, CUT, 3), (many, "is too long", 1), (headers, CUT, 3),

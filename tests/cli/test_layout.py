@@ -145,7 +145,8 @@ def test_a_stream_without_a_size_becomes_an_artifact(hone, source, out):
     with open(source, "rb") as stdin:
         said = hone.fails("convert", "-f", "raw", "-", f"oci:{out}/d",
                           before=["sh", "-c", 'cat | "$@"', "sh"], stdin=stdin)
-    assert "add --oci-type artifact" in said and not os.listdir(out)
+    assert "read once" in said and "add --oci-type artifact" in said
+    assert not os.listdir(out)
     with open(source, "rb") as stdin:
         hone.ok("convert", "-q", "-f", "raw", "--oci-type", "artifact", "-",
                 f"oci:{out}/d", before=["sh", "-c", 'cat | "$@"', "sh"],
@@ -162,9 +163,16 @@ def test_a_packed_disk_of_unknown_size_is_unpacked_twice(hone, source, work, out
     hone.ok("convert", "-q", packed, f"oci:{out}/e")
     assert folder(out / "d") == folder(out / "e")
     data = packed.read_bytes()
+    said = hone.fails("convert", "--trailing-data", packed, f"oci:{out}/f")
+    assert "is read once and has an unknown size" in said
+    # -f decides what the unpacked bytes are.
+    source.write_bytes(b"QFI\xfb" + bytes(MIB))
+    hone.ok("convert", "-q", "-f", "raw", "--allow-disguised", source, packed, "--force")
+    hone.ok("convert", "-q", "-f", "raw", "--allow-disguised", packed, f"oci:{out}/g")
+    assert disk_of(read(folder(out / "g"))).startswith(source.read_bytes())
     packed.write_bytes(data[:MIB] + bytes([data[MIB] ^ 1]) + data[MIB + 1:])
     assert hone.run("convert", packed, f"oci:{out}/f").returncode == 3
-    assert sorted(os.listdir(out)) == ["d", "e"]
+    assert sorted(os.listdir(out)) == ["d", "e", "g"]
 
 
 def skopeo(*words):

@@ -360,7 +360,7 @@ def test_what_it_needs(hone, work):
     assert said.endswith("--move-gpt: the GPT moves to the end that --size sets")
     said = hone.fails("convert", "-f", "raw", "--move-gpt", "--size=8M", "-",
                       work / "d.img", input=gpt(512).bytes(), stdin=None)
-    assert "comes as a stream of unknown size, and --move-gpt needs" in said
+    assert "is read once and has an unknown size, and --move-gpt needs" in said
     (work / "disk.img.gz").write_bytes(gzip.compress(gpt(512).bytes()))
     hone.ok("convert", "-q", "--move-gpt", "--size=8M", work / "disk.img.gz",
             work / "d.img")

@@ -13,6 +13,7 @@ import re
 import signal
 import socket
 import subprocess
+import tarfile
 import threading
 import time
 
@@ -157,6 +158,17 @@ def test_an_untrusted_raw_export_keeps_its_holes(hone, source, work):
         assert done["hole_bytes"] == hone.json(
             "convert", "--json", source, work / "home.raw")["hole_bytes"]
     assert (work / "out.raw").read_bytes() == source.read_bytes()
+    # A raw disk in an archive has the holes of the export, too.
+    with tarfile.open(work / "disk.tar", "w") as tar:
+        tar.add(work / "home.raw", "disk.raw")
+    subprocess.run(["fallocate", "--dig-holes", work / "disk.tar"], check=True)
+    with qemu_nbd(work / "disk.tar", work, "-r") as url:
+        done = hone.json("convert", "--json", "--untrusted", "--member", "disk.raw",
+                         url, work / "member.raw")
+    assert done["hole_bytes"] == hone.json(
+        "convert", "--json", "--force", work / "disk.tar", work / "home.raw"
+    )["hole_bytes"] > MI
+    assert (work / "member.raw").read_bytes() == source.read_bytes()
 
 
 def test_an_export_has_a_name_and_a_port(hone, work):

@@ -51,7 +51,7 @@ def starve(hone, library, work):
 def test_an_archive_without_memory_is_no_damage(starve, work, out):
     archive = work / "disk.tar"
     pieces = [(n * 1024, 512) for n in range(100)]
-    archive.write_bytes(sparse(b"disk.raw", pieces, bytes(51200), 102400) + END)
+    archive.write_bytes(sparse("0.1", b"disk.raw", pieces, bytes(51200), 102400) + END)
     _, made = starve(0, "info", archive)
     codes = [starve(victim, "info", archive).returncode
              for victim in range(1, made + 1)]

@@ -84,6 +84,29 @@ cross() {
     parts "$triplet" "$triplet-gcc-${version%%.*}" "$@"
 }
 
+# A copy of 5 bytes into 4. The first call finds the variant of the CPU.
+overflow_is_reported() {
+    cat >overflow.c <<'C'
+#include <stdlib.h>
+#include "hone.h"
+int
+main(int argc, char **argv)
+{
+	size_t n = (size_t)argc + 4;
+	char *to = malloc(n - 1);
+
+	hone_memcpy(to, argv[0], n - 1, HONE_COPY_KEEP);
+	if (argc == 1)
+		hone_memcpy(to, argv[0], n, HONE_COPY_KEEP);
+	free(to);
+	return 0;
+}
+C
+    gcc -O2 -DNDEBUG -fsanitize=address -I. -o overflow overflow.c hone.c -pthread &&
+        $still ./overflow 2 && ! $still ./overflow 2>overflow.log &&
+        grep -q heap-buffer-overflow overflow.log
+}
+
 # With functions of the program that leave by exceptions.
 exceptions_pass() {
     gcc -O2 -fexceptions -c -o throws.o hone.c &&
@@ -125,7 +148,10 @@ if [ -n "$all" ]; then
     check 's390x' cross s390x-linux-gnu qemu-s390x -O2
     check 'exceptions pass through hone.c' exceptions_pass
     check 'ThreadSanitizer in hone.c and the program' thread_sanitizer
-    check 'MemorySanitizer with an optimizer' parts msan clang -O2 -fsanitize=memory
+    check 'MemorySanitizer with an optimizer' parts msan clang -O2 -DNDEBUG \
+        -fsanitize=memory
+    check 'gcc with AddressSanitizer reports the overflow of a short copy' \
+        overflow_is_reported
     check 'io_uring' parts uring gcc -O0 -DHONE_WITH_URING
     for level in -O0 -O2 -O3; do
         for compiler in gcc clang; do

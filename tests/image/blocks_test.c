@@ -463,7 +463,7 @@ TEST(a_stream_ends_where_its_size_says)
 	}
 }
 
-TEST(drain_reads_to_the_end_and_keeps_nothing)
+TEST(drain_reads_to_the_end_and_releases_it)
 {
 	struct fake *fake = fake_stream(SIZE);
 	struct image_store *store = open_store(fake, false);

@@ -114,8 +114,8 @@ TEST(random_disks_are_hashed_as_their_bytes)
 }
 
 static void
-sparse_digest(const char *map, uint64_t look, uint64_t size, unsigned threads,
-	unsigned char digest[32])
+sparse_digest(const char *map, uint64_t grain, uint64_t look, uint64_t size,
+	unsigned threads, unsigned char digest[32])
 {
 	struct image_run run = {.block = 4096, .threads = threads};
 	struct image_digests digests = {.count = 1,
@@ -124,7 +124,7 @@ sparse_digest(const char *map, uint64_t look, uint64_t size, unsigned threads,
 	struct image_error err;
 	struct fake fake;
 
-	fake_init(&fake, map, 5120, size);
+	fake_init(&fake, map, grain, size);
 	fake.look = look;
 	assert_ok(image_digest(&fake.source, &run, &digests, &err));
 	memcpy(digest, digests.list[0].bytes, 32);
@@ -140,34 +140,45 @@ TEST(sparse_digests_are_equal_if_disks_are)
 	for (unsigned i = 0; i < 12; i++) {
 		uint64_t size = 400 * 5120 - support_below(&random, 5119);
 		for (int k = 0; k < 400; k++)
-			map[k] = "x-0----0"[k % 50 > 9 ? 1 + (size_t)k / 50 % 2
-						       : support_below(
-								 &random, 8)];
+			map[k] =
+				"x-0----0"[k % 50 > 9
+						   ? 1u + (unsigned)k / 50 % 2
+						   : support_below(&random, 8)];
 		map[400] = '\0';
 		unsigned at = support_below(&random, 399);
 		map[at] = 'x';
 		map[at + 1] = '-';
-		sparse_digest(map, 0, size, 1, first);
+		sparse_digest(map, 5120, 0, size, 1, first);
 		/* Zeros are data in the other disk. */
 		for (int k = 0; k < 400; k++)
-			map[k] = map[k] == '-'   ? '0'
+			map[k] = map[k] == '-'   ? 'z'
 				 : map[k] == '0' ? '-'
 						 : 'x';
-		sparse_digest(map, 65536, size, 3, second);
+		sparse_digest(map, 5120, 65536, size, 3, second);
 		assert_memory_equal(first, second, 32);
 
-		sparse_digest(map, 0, size - 1, 1, second);
+		sparse_digest(map, 5120, 0, size - 1, 1, second);
 		assert_memory_not_equal(first, second, 32);
 		map[at] = 'y';
-		sparse_digest(map, 0, size, 1, second);
+		sparse_digest(map, 5120, 0, size, 1, second);
 		assert_memory_not_equal(first, second, 32);
 		map[at] = '0';
-		sparse_digest(map, 0, size, 1, second);
+		sparse_digest(map, 5120, 0, size, 1, second);
 		assert_memory_not_equal(first, second, 32);
 		map[at + 1] = 'x';
-		sparse_digest(map, 0, size, 1, second);
+		sparse_digest(map, 5120, 0, size, 1, second);
 		assert_memory_not_equal(first, second, 32);
 	}
+}
+
+/* The bytes of 'x' repeat after 128 KiB. */
+TEST(sparse_digests_differ_if_a_block_moves)
+{
+	unsigned char first[32], second[32];
+
+	sparse_digest("-x--------------", 16384, 0, 262144, 1, first);
+	sparse_digest("---------x------", 16384, 0, 262144, 1, second);
+	assert_memory_not_equal(first, second, 32);
 }
 
 TEST(holes_are_hashed_and_not_read)

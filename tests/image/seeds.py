@@ -166,10 +166,15 @@ def write_archives(directory):
         "first": manifest + disk + description,
         "last": disk + description + manifest,
         "two": disk + tars.member(b"b.img", data)}
-    named = (b'<References><ovf:File ovf:href="a" ovf:id="a" ovf:size="1024"/>'
-             b'</References><Disk ovf:fileRef="x/a"/>')
-    made["named"] = tars.member(b"vm.ovf", named) + tars.member(b"a", data)
-    made["1.0"] = tars.sparse(b"disk.raw", pieces, data, 9000)
+    named = (b'<References><ovf:File ovf:href="%s" ovf:id="a" ovf:size="1024"'
+             b' %s/></References><Disk ovf:fileRef="x/a"/>')
+    made["named"] = tars.member(b"vm.ovf", named % (b"a", b"")) + (
+        tars.member(b"a", data))
+    made["parts"] = tars.member(b"vm.ovf", named % (
+        b"disk.raw", b'ovf:chunkSize="512"')) + b"".join(
+            tars.member(b"disk.raw.%09d" % n, data[:512]) for n in range(2))
+    for version in ("0.0", "0.1", "1.0"):
+        made[version] = tars.sparse(version, b"disk.raw", pieces, data, 9000)
     for name, text in made.items():
         (directory / f"archive-{name}").write_bytes(text + tars.END)
 

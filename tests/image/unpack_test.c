@@ -7,7 +7,9 @@
 #include <sys/syscall.h>
 #include <zlib.h>
 #include <zstd.h>
+#include "blocks/blocks.h"
 #include "codec/zero_frame.h"
+#include "fake_memory.h"
 #include "memory.h"
 #include "support.h"
 #include "unpack/unpack.h"
@@ -1753,4 +1755,33 @@ main(void)
 {
 	count_alone();
 	return run_all_tests(NULL, NULL);
+}
+
+/* The zeros behind the first member become a second member. */
+TEST(a_disk_that_is_unpacked_twice_has_its_size_twice)
+{
+	static const struct image_open how = {
+		.packing = IMAGE_PACKING_GZIP, .sized = true, .threads = 1};
+	struct image_store *store;
+	struct image_error err;
+
+	for (int grows = 0; grows < 2; grows++) {
+		packed.length = 0;
+		pack_gzip(&packed, noise(EACH), EACH);
+		size_t first = packed.length;
+		add_zeros(&packed, 64);
+		assert_ok(memory_store_open(
+			packed.data, packed.length, "disk", &store, &err));
+		assert_ok(image_unpack_store(&store, &how, &err));
+		assert_int_equal(store->size, EACH);
+		if (grows) {
+			packed.length = first;
+			pack_gzip(&packed, "more", 4);
+		}
+		assert_int_equal(
+			image_blocks_drain(store, &err), grows ? -EIO : 0);
+		if (grows)
+			assert_non_null(strstr(err.text, "its stated size is"));
+		image_store_close(store);
+	}
 }

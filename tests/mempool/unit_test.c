@@ -348,6 +348,7 @@ struct walk {
 	struct hone_mempool_cache *caches[CACHES];
 	size_t reserves[CACHES], n_caches, max_caches;
 	size_t capacity, cache_size, kept; /* kept: by each other cache */
+	size_t failures;
 	unsigned char *out[MOST];
 	size_t n_out;
 	uint64_t random;
@@ -421,24 +422,24 @@ reserved(const struct walk *w)
 	return sum;
 }
 
-/* n objects by one of four ways. */
+/* n objects by one of five ways, of which two get all or none. */
 static size_t
 get_some(struct walk *w, struct hone_mempool_cache *c, void **objects, size_t n,
 	size_t fewest)
 {
 	struct hone_mempool_cursor cursor;
 	size_t got = 0;
+	int error = 0;
 
-	switch (support_below(&w->random, 4)) {
+	switch (support_below(&w->random, 5)) {
 	case 0:
 		while (got < n && (objects[got] = hone_mempool_get(c)))
 			got++;
 		break;
 	case 1:
-		if (hone_mempool_get_bulk(c, objects, n) == 0)
-			return n;
-		assert_true(n > fewest);
-		return 0;
+		error = hone_mempool_get_bulk(c, objects, n);
+		got = error ? 0 : n;
+		break;
 	case 2:
 		hone_mempool_cursor_begin(&cursor, c);
 		while (got < n &&
@@ -446,10 +447,22 @@ get_some(struct walk *w, struct hone_mempool_cache *c, void **objects, size_t n,
 			got++;
 		hone_mempool_cursor_end(&cursor);
 		break;
+	case 3:
+		hone_mempool_cursor_begin(&cursor, c);
+		error = hone_mempool_cursor_get_bulk(&cursor, objects, n);
+		hone_mempool_cursor_end(&cursor);
+		got = error ? 0 : n;
+		break;
 	default:
 		got = hone_mempool_get_burst(c, objects, n);
 	}
-	assert_true(got >= (n < fewest ? n : fewest));
+	w->failures += got < n;
+	if (error) {
+		assert_int_equal(error, -ENOBUFS);
+		assert_true(n > fewest);
+	} else {
+		assert_true(got >= (n < fewest ? n : fewest));
+	}
 	return got;
 }
 
@@ -458,9 +471,10 @@ put_some(struct walk *w, struct hone_mempool_cache *c, size_t n)
 {
 	struct hone_mempool_cursor cursor;
 	void *const last = n ? w->out[w->n_out - 1] : NULL;
-	void **objects = leaving(w, n);
+	void **objects = leaving(w, n), *back[MOST];
+	size_t k = 0;
 
-	switch (support_below(&w->random, 3)) {
+	switch (support_below(&w->random, 4)) {
 	case 0:
 		for (size_t i = 0; i < n; i++)
 			hone_mempool_put(c, objects[i]);
@@ -470,11 +484,20 @@ put_some(struct walk *w, struct hone_mempool_cache *c, size_t n)
 		hone_mempool_cursor_put_bulk(&cursor, objects, n);
 		hone_mempool_cursor_end(&cursor);
 		break;
+	case 2:
+		hone_mempool_cursor_begin(&cursor, c);
+		for (size_t i = 0; i < n; i++)
+			hone_mempool_cursor_put(&cursor, objects[i]);
+		k = support_below(&w->random, n + 1);
+		assert_ok(hone_mempool_cursor_get_bulk(&cursor, back, k));
+		hone_mempool_cursor_end(&cursor);
+		arrived(w, back, k);
+		break;
 	default:
 		hone_mempool_put_bulk(c, objects, n);
 	}
 	/* The object that was put last comes first. */
-	if (n > 0 && support_below(&w->random, 2)) {
+	if (n > 0 && k == 0 && support_below(&w->random, 2)) {
 		void *again = hone_mempool_get(c);
 
 		assert_ptr_equal(again, last);
@@ -482,21 +505,31 @@ put_some(struct walk *w, struct hone_mempool_cache *c, size_t n)
 	}
 }
 
-/* A magazine gives some of its objects, and comes back to any cache. */
+/* A magazine gives some of its objects, gets some, and comes back to any cache.
+ */
 static void
-pass_a_magazine(struct walk *w, struct hone_mempool_cache *c, size_t fewest)
+pass_a_magazine(struct walk *w, struct hone_mempool_cache *c, size_t fewest,
+	size_t most)
 {
 	struct hone_mempool_magazine *m = hone_mempool_get_magazine(c);
 	size_t n;
 
 	if (m == NULL) {
 		assert_int_equal(fewest, 0);
+		w->failures++;
 		return;
 	}
 	assert_in_range(m->count, 1, w->cache_size);
+	assert_true(m->count <= most);
 	n = support_below(&w->random, m->count + 1);
 	m->count -= n;
 	arrived(w, m->objects + m->count, n);
+	n = w->cache_size - m->count;
+	n = support_below(&w->random, (n < w->n_out ? n : w->n_out) + 1);
+	if (n > 0)
+		memcpy(m->objects + m->count, leaving(w, n),
+			n * sizeof(*m->objects));
+	m->count += n;
 	hone_mempool_put_magazine(
 		w->caches[support_below(&w->random, w->n_caches)], m);
 }
@@ -533,6 +566,7 @@ walk_a_step(struct walk *w)
 	size_t fewest = free_ones > others ? free_ones - others : 0;
 	struct hone_mempool_stats stats;
 	void *objects[MOST + 2];
+	bool may_draw = false;
 
 	switch (support_below(&w->random, 6)) {
 	case 0:
@@ -541,6 +575,7 @@ walk_a_step(struct walk *w)
 			w, w->caches[i], objects, n, fewest + w->reserves[i]);
 		assert_true(got <= n && got <= free_ones + w->reserves[i]);
 		arrived(w, objects, got);
+		may_draw = got > 0;
 		break;
 	case 2:
 		put_some(w, w->caches[i], n < w->n_out ? n : w->n_out);
@@ -551,10 +586,11 @@ walk_a_step(struct walk *w)
 			w->reserves[i] = n;
 		} else {
 			assert_true(n > fewest + w->reserves[i]);
+			w->failures++;
 		}
 		break;
 	case 4:
-		pass_a_magazine(w, w->caches[i], fewest);
+		pass_a_magazine(w, w->caches[i], fewest, free_ones);
 		break;
 	default:
 		open_or_close(w);
@@ -562,11 +598,15 @@ walk_a_step(struct walk *w)
 	stats = stats_of(w->pool);
 	got = reserved(w) - stats.reserved; /* what was taken out of one */
 	if (got > 0) {
+		/* Only what the pool lacked. */
+		assert_true(may_draw && stats.shared == 0);
+		assert_true(stats.loaded <= others);
 		assert_true(got <= w->reserves[i]);
 		w->reserves[i] -= got;
 	}
 	assert_int_equal(stats.reserved, reserved(w));
 	assert_int_equal(stats.caches, w->n_caches);
+	assert_int_equal(stats.failures, w->failures);
 	assert_int_equal(stats.shared + stats.loaded + stats.reserved,
 		w->capacity - w->n_out);
 	assert_true(stats.loaded <= w->n_caches * w->cache_size);

@@ -75,8 +75,9 @@ take_some(struct run *run, enum way way, void **some, size_t n)
 	return error ? 0 : n;
 }
 
-/* Turns without an element after which one must be lost: at least a second. */
-#define IDLE 1000000
+/* Turns without an element after which one must be lost: some seconds, since a
+ * turn yields the CPU. */
+#define IDLE 10000000
 
 /* Whether a thread goes on: not after an error. */
 static bool

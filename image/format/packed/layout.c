@@ -101,8 +101,9 @@ packed_layer_open(struct packed_sink *s, const struct image_layout_how *how,
 	if (how->container && s->base.size == IMAGE_SIZE_UNKNOWN)
 		return image_fail(err, s->base.store->name, -ENOTSUP,
 			"has a layer that begins with the size of the disk, "
-			"and the source is a stream of unknown size; make a "
-			"file of it first, or add --oci-type artifact");
+			"and the source is read once and has an unknown size; "
+			"make a file of it that is not packed, or add "
+			"--oci-type artifact");
 	int rc = set_platform(layer, s->base.store->name, err);
 	if (rc == 0)
 		rc = hash_open(&layer->blob, err);

@@ -84,14 +84,27 @@ qcow2_space_destroy(struct qcow2_space *s)
 	free(s->table);
 }
 
+/* Entries without a cluster are zero. */
+static int
+grow_zeros(uint64_t **list, uint64_t *room, uint64_t wanted,
+	struct image_error *err)
+{
+	uint64_t old = *room;
+
+	int rc = image_grow(list, room, wanted, sizeof(**list), err);
+	if (*room > old)
+		memset(*list + old, 0, (size_t)(*room - old) * sizeof(**list));
+	return rc;
+}
+
 static int
 grow_table(struct qcow2_space *s, uint64_t entries, struct image_error *err)
 {
 	if (!qcow2_refcount_table_fits(entries))
 		return qcow2_refcount_table_too_large(
 			s->geometry, s->store->name, err);
-	return image_grow(&s->table, &s->table_room,
-		entries < 512 ? 512 : entries, sizeof(*s->table), err);
+	return grow_zeros(
+		&s->table, &s->table_room, entries < 512 ? 512 : entries, err);
 }
 
 static int
@@ -347,8 +360,7 @@ qcow2_tables_init(struct qcow2_tables *t, struct qcow2_space *space,
 		return image_no_memory(err);
 	if (g->l1_entries == 0)
 		return 0;
-	int rc = image_grow(
-		&t->l1, &t->l1_room, g->l1_entries, sizeof(*t->l1), err);
+	int rc = grow_zeros(&t->l1, &t->l1_room, g->l1_entries, err);
 	return rc == 0 ? qcow2_space_take(
 				 space, l1_clusters(g), &t->l1_cluster, err)
 		       : rc;
@@ -413,8 +425,7 @@ qcow2_tables_open(
 			1u << g->cluster_bits);
 	int rc = write_l2(t, err);
 	if (rc == 0)
-		rc = image_grow(
-			&t->l1, &t->l1_room, index + 1, sizeof(*t->l1), err);
+		rc = grow_zeros(&t->l1, &t->l1_room, index + 1, err);
 	return rc == 0 ? begin_group(t, index, err) : rc;
 }
 
@@ -438,8 +449,7 @@ qcow2_tables_finish(
 
 	int rc = write_l2(t, err);
 	if (rc == 0)
-		rc = image_grow(&t->l1, &t->l1_room, g->l1_entries,
-			sizeof(*t->l1), err);
+		rc = grow_zeros(&t->l1, &t->l1_room, g->l1_entries, err);
 	if (rc == 0 && t->l1_cluster == 0)
 		rc = qcow2_space_take(
 			t->space, l1_clusters(g), &t->l1_cluster, err);
