@@ -217,16 +217,23 @@ STANDS_FOR(uid_t, geteuid, void)
 	return now.other_user ? 12345 : __real_geteuid();
 }
 
+/* A call with RWF_DONTCACHE is recorded, and fails if the kernel has none. */
+static bool
+refuses_once(void)
+{
+	record("once;");
+	errno = now.dontcache;
+	return now.dontcache;
+}
+
 STANDS_FOR(ssize_t, preadv64v2, int fd, const struct iovec *iov, int n,
 	off_t offset, int flags)
 {
 	(void)n;
 	(void)flags;
-	record("once;");
-	errno = now.dontcache;
-	return now.dontcache ? -1
-			     : __real_pread64(
-				       fd, iov->iov_base, iov->iov_len, offset);
+	return refuses_once() ? -1
+			      : __real_pread64(fd, iov->iov_base, iov->iov_len,
+					offset);
 }
 
 STANDS_FOR(ssize_t, pwritev64v2, int fd, const struct iovec *iov, int n,
@@ -234,11 +241,9 @@ STANDS_FOR(ssize_t, pwritev64v2, int fd, const struct iovec *iov, int n,
 {
 	(void)n;
 	(void)flags;
-	record("once;");
-	errno = now.dontcache;
-	return now.dontcache ? -1
-			     : __real_pwrite64(
-				       fd, iov->iov_base, iov->iov_len, offset);
+	return refuses_once() ? -1
+			      : __real_pwrite64(fd, iov->iov_base, iov->iov_len,
+					offset);
 }
 
 static unsigned char bytes[2 << 20] __attribute__((aligned(IMAGE_ALIGN)));
