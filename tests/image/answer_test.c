@@ -63,7 +63,8 @@ TEST(other_ranges_are_refused)
 		"bytes 1-2 /9", "bytes 0x1-2/9", "bits 1-2/9", "bytes=1-2/9",
 		"bytes 1-2/9223372036854775807",
 		"bytes 0-18446744073709551616/18446744073709551617",
-		"bytes 1-2/*9", "bytes **/9", "bytes *-2/9"};
+		"bytes 1-2/*9", "bytes **/9", "bytes *-2/9",
+		"bytes 1-2/9, bytes 3-4/9"};
 	char line[100];
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
