@@ -123,6 +123,7 @@ foreach ($zones as $name) {
 }
 
 mt_srand($seed = (int)(getenv('HONE_SEED') ?: random_int(1, 1 << 30)));
+echo "HONE_SEED=$seed\n";
 for ($i = 0; $i < ($valgrind ? 5 : 150); $i++) {
     $dates = [];
     for ($k = 0; $k < 10; $k++) {
@@ -141,7 +142,7 @@ for ($i = 0; $i < ($valgrind ? 5 : 150); $i++) {
             $dates[] = $date;
         }
     }
-    compare("seed $seed, $i", $dates);
+    compare("random dates $i", $dates);
 }
 
 // Arrays that a class returns need not be those of PHP.
@@ -185,5 +186,6 @@ echo json_encode([$copy[1]->date === $copy[0], $copy[2][0][0] === $copy[0], Cach
 compare('no time', [(new ReflectionClass(DateTime::class))->newInstanceWithoutConstructor()]);
 compare('an iterator', [new ArrayObject([$date, $date]), $date, new ArrayIterator([$date])]);
 ?>
---EXPECT--
+--EXPECTF--
+HONE_SEED=%d
 [true,true,true]

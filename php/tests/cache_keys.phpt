@@ -77,6 +77,7 @@ same('objects', [(object)$row($a), (object)$row($a, (object)$row(array_reverse($
 same('many rows', [$row($a), array_fill(0, 3, array_map(fn($i) => $row($i % 3 ? $a : ["k$i", 'name', "m$i", 'score'], [$i => $row($a)]), range(1, 3000)))]);
 
 mt_srand($seed = (int)(getenv('HONE_SEED') ?: random_int(1, 1 << 30)));
+echo "HONE_SEED=$seed\n";
 $names = [...range('a', 'h'), 0, 1, 2, 3];
 for ($i = 0; $i < (getenv('USE_ZEND_ALLOC') === '0' ? 20 : 500); $i++) {
     $rows = [];
@@ -86,11 +87,12 @@ for ($i = 0; $i < (getenv('USE_ZEND_ALLOC') === '0' ? 20 : 500); $i++) {
         $fill = mt_rand(0, 2) === 0 && $rows ? $rows[mt_rand(0, count($rows) - 1)] : $k;
         $rows[] = $row(array_slice($keys, 0, mt_rand(0, 1) ? 4 : mt_rand(1, 12)), $fill);
     }
-    same("seed $seed, $i", $rows);
+    same("random rows $i", $rows);
 }
 echo "done\n";
 ?>
---EXPECT--
+--EXPECTF--
 4096 stored, 64 kept, 1000 others kept
 as small as the elements
+HONE_SEED=%d
 done

@@ -19,6 +19,7 @@ require __DIR__ . '/objects/differ.inc';
 use Hone\Cache;
 
 $seed = (int)(getenv('HONE_SEED') ?: random_int(1, 1 << 30));
+echo "HONE_SEED=$seed\n";
 $batches = getenv('USE_ZEND_ALLOC') === '0' ? 1 : 5;
 // Until this request is old, and reads block copies.
 Cache::store('array', range(1, 100));
@@ -37,5 +38,6 @@ for ($i = 0; $i < $batches * 20; $i++) {
 }
 echo "done\n";
 ?>
---EXPECT--
+--EXPECTF--
+HONE_SEED=%d
 done

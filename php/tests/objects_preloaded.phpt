@@ -17,6 +17,7 @@ namespace Objects;
 require __DIR__ . '/objects/differ.inc';
 
 $seed = (int)(getenv('HONE_SEED') ?: random_int(1, 1 << 30));
+echo "HONE_SEED=$seed\n";
 $graphs = getenv('USE_ZEND_ALLOC') === '0' ? 20 : 100;
 var_dump(isset(opcache_get_status()['preload_statistics']['classes']));
 for ($i = 0; $i < $graphs; $i++) {
@@ -28,6 +29,7 @@ for ($i = 0; $i < $graphs; $i++) {
 }
 echo $i === $graphs ? "equal\n" : "different\n";
 ?>
---EXPECT--
+--EXPECTF--
+HONE_SEED=%d
 bool(true)
 equal

@@ -12,6 +12,7 @@ namespace Objects;
 require __DIR__ . '/objects/differ.inc';
 
 $seed = (int)(getenv('HONE_SEED') ?: random_int(1, 1 << 30));
+echo "HONE_SEED=$seed\n";
 $graphs = (int)(getenv('HONE_OBJECTS_GRAPHS') ?: (getenv('USE_ZEND_ALLOC') === '0' ? 60 : 600));
 $modes = [['shared', 'block', 'shared'], ['copy', 'auto', 'copy'], ['block', 'copy', 'block'], ['auto', 'shared', 'auto']];
 for ($i = 0; $i < $graphs; $i++) {
@@ -28,4 +29,4 @@ for ($i = 0; $i < $graphs; $i++) {
 echo "$i graphs\n";
 ?>
 --EXPECTREGEX--
-^(\d+ graphs\n?)+$
+^HONE_SEED=\d+\n(\d+ graphs\n?)+$

@@ -5,6 +5,12 @@
 // Whether there are references in them.
 $references = true;
 
+// Unlike random_bytes(), the same for the same seed.
+function random_octets(int $n): string
+{
+    return implode(array_map(fn () => chr(mt_rand(0, 255)), range(1, $n)));
+}
+
 function random_text(): string
 {
     static $words = ['id', 'name', 'title', 'value', 'options', '0', '7', 'x'];
@@ -16,11 +22,11 @@ function random_text(): string
         case 2:
             return chr(mt_rand(0, 255));
         case 3:
-            return random_bytes(mt_rand(1, 40));
+            return random_octets(mt_rand(1, 40));
         case 4:
             return str_repeat($words[mt_rand(0, 7)], mt_rand(0, 30));
         case 5:
-            return mt_rand(0, 20) ? 'short' : random_bytes(mt_rand(1, 9000));
+            return mt_rand(0, 20) ? 'short' : random_octets(mt_rand(1, 9000));
         default:
             return '';
     }
