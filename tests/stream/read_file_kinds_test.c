@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Files that are not plain regular files: /proc and /sys, pipes, FIFOs,
- * devices, sockets, unreadable files; and one above 4 GiB.
+ * devices, sockets, and unreadable files.
  */
 #include <grp.h>
 #include <sys/socket.h>
@@ -38,7 +38,7 @@ DIRECTORY_TEST(files_of_proc_and_sys_are_read_whole)
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		struct record record;
 		struct hone_read_attr attr = recorded(&record);
-		struct hone_file_data file;
+		struct hone_file_data file, again;
 		size_t size;
 
 		if (access(paths[i], R_OK) != 0) {
@@ -56,6 +56,16 @@ DIRECTORY_TEST(files_of_proc_and_sys_are_read_whole)
 				paths[i], expected, sizeof(expected));
 			assert_int_equal(file.size, size);
 			assert_memory_equal(file.data, expected, size);
+			/* The limit counts bytes, not the page that each file
+			 * of /sys claims. */
+			attr.limit = size;
+			assert_ok(hone_read_file(&again, paths[i], &attr));
+			assert_int_equal(again.size, size);
+			free(again.data);
+			attr.limit--;
+			assert_int_equal(
+				hone_read_file(&again, paths[i], &attr),
+				-EFBIG);
 		}
 		free(file.data);
 	}
@@ -271,57 +281,6 @@ DIRECTORY_TEST(a_file_that_grows_is_read_up_to_some_moment)
 	}
 	assert_child_is_well(child);
 }
-
-#if SIZE_MAX > UINT32_MAX
-#define WINDOW ((size_t)4 << 20)
-
-/* Addresses for size bytes that repeat the same 4 MiB of memory. */
-static void *
-map_the_same(size_t size, void *arg)
-{
-	int memory = memfd_create("window", MFD_CLOEXEC);
-	char *base = mmap(NULL, size + WINDOW, PROT_NONE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	*(size_t *)arg = size + WINDOW;
-	if (base == MAP_FAILED || memory < 0 ||
-		ftruncate(memory, (off_t)WINDOW) != 0)
-		return NULL;
-	for (size_t at = 0; at < size; at += WINDOW)
-		if (mmap(base + at, WINDOW, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_FIXED, memory, 0) == MAP_FAILED)
-			return NULL;
-	close(memory);
-	return base;
-}
-
-/* Holes that are read into the same memory again and again; the bytes that are
- * compared lie after what 32 bits can count. */
-DIRECTORY_TEST(a_file_above_4_gib_is_read)
-{
-	off_t size = ((off_t)4 << 30) + 100001;
-	struct hone_file_data file;
-	struct hone_read_attr attr;
-	size_t mapped = 0;
-	int fd;
-
-	/* The holes of tmpfs take no memory; those of other file systems do. */
-	fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0 || ftruncate(fd, size) != 0) {
-		print_message("# no file of 4 GiB in /dev/shm\n");
-		skip();
-	}
-	assert_int_equal(pwrite(fd, "end", 3, size - 3), 3);
-	hone_read_attr_init(&attr);
-	attr.allocate = map_the_same;
-	attr.arg = &mapped;
-	assert_int_equal(hone_read_fd(&file, fd, &attr), 0);
-	assert_int_equal(file.size, size);
-	assert_memory_equal((char *)file.data + size - 4, "\0end", 5);
-	assert_ok(munmap(file.data, mapped));
-	close(fd);
-}
-#endif
 
 /* The advice that hone_read_file() gives the kernel for large results. The
  * linker puts the function below in place of the library's calls. */

@@ -6,49 +6,9 @@ static const size_t sizes[] = {0, 1, 12, 4095, 4096, 4097, 65534, 65535, 65536,
 	65537, 700000, (size_t)10 << 20};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-DIRECTORY_TEST(every_size_is_read_whole)
-{
-	for (size_t i = 0; i < SIZES; i++) {
-		struct hone_file_data file;
-
-		make_file("file", sizes[i]);
-		assert_ok(hone_read_file(&file, "file", NULL));
-		assert_content(&file, sizes[i]);
-		free(file.data);
-	}
-}
-
-DIRECTORY_TEST(memory_is_asked_for_once_and_has_the_size)
-{
-	for (size_t i = 1; i < SIZES; i++) {
-		struct record record;
-		struct hone_read_attr attr = recorded(&record);
-		struct hone_file_data file;
-
-		make_file("file", sizes[i]);
-		assert_ok(hone_read_file(&file, "file", &attr));
-		assert_content(&file, sizes[i]);
-		assert_int_equal(record.calls, 1);
-		assert_int_equal(record.asked, sizes[i] + 1);
-		free(file.data);
-	}
-}
-
 /* An empty file looks like one of /proc, so its memory is cut to size. */
-DIRECTORY_TEST(an_empty_file_has_one_byte)
-{
-	struct record record;
-	struct hone_read_attr attr = recorded(&record);
-	struct hone_file_data file;
-
-	make_file("file", 0);
-	assert_ok(hone_read_file(&file, "file", &attr));
-	assert_content(&file, 0);
-	assert_int_equal(record.asked, 1);
-	free(file.data);
-}
-
-DIRECTORY_TEST(the_limit_is_the_most_that_is_given)
+static void
+every_size_is_read_whole(unsigned flags)
 {
 	for (size_t i = 0; i < SIZES; i++) {
 		struct record record;
@@ -56,9 +16,12 @@ DIRECTORY_TEST(the_limit_is_the_most_that_is_given)
 		struct hone_file_data file, before;
 
 		make_file("file", sizes[i]);
-		attr.limit = sizes[i];
+		attr.flags = flags;
+		attr.limit = sizes[i] > 0 ? sizes[i] : SIZE_MAX;
 		assert_ok(hone_read_file(&file, "file", &attr));
 		assert_content(&file, sizes[i]);
+		assert_int_equal(record.asked, sizes[i] + 1);
+		assert_true(record.calls == 1 || sizes[i] == 0);
 		free(file.data);
 		if (sizes[i] == 0)
 			continue;
@@ -70,6 +33,16 @@ DIRECTORY_TEST(the_limit_is_the_most_that_is_given)
 		assert_memory_equal(&file, &before, sizeof(file));
 		assert_int_equal(record.calls, 0);
 	}
+}
+
+DIRECTORY_TEST(memory_is_asked_for_once_and_has_the_size_up_to_the_limit)
+{
+	every_size_is_read_whole(0);
+}
+
+DIRECTORY_TEST(huge_pages_do_not_change_the_answer)
+{
+	every_size_is_read_whole(HONE_READ_HUGE_ADVISE);
 }
 
 /* More than 4 GiB in size: nothing of it is allocated or read. */
@@ -190,22 +163,6 @@ DIRECTORY_TEST(the_time_of_access_can_be_left_alone)
 		print_message("# this file system keeps no time of access\n");
 }
 
-DIRECTORY_TEST(huge_pages_do_not_change_the_answer)
-{
-	struct hone_read_attr attr;
-
-	hone_read_attr_init(&attr);
-	attr.flags = HONE_READ_HUGE_ADVISE;
-	for (size_t i = 0; i < SIZES; i++) {
-		struct hone_file_data file;
-
-		make_file("file", sizes[i]);
-		assert_ok(hone_read_file(&file, "file", &attr));
-		assert_content(&file, sizes[i]);
-		free(file.data);
-	}
-}
-
 DIRECTORY_TEST(a_descriptor_is_read_from_where_it_stands)
 {
 	static const size_t at[] = {0, 1, 4096, 9999, 10000, 10001, 1000000};
@@ -241,9 +198,8 @@ DIRECTORY_TEST(no_descriptor_is_left_open)
 {
 	int before = open_descriptors();
 
-	every_size_is_read_whole(state);
+	every_size_is_read_whole(0);
 	what_cannot_be_opened_says_why(state);
-	the_limit_is_the_most_that_is_given(state);
 	assert_int_equal(open_descriptors(), before);
 }
 
@@ -272,36 +228,6 @@ STANDS_FOR(ssize_t, read, int fd, void *buf, size_t n)
 {
 	reads++;
 	return __real_read(fd, buf, n);
-}
-
-#define SYS "/sys/devices/system/cpu/online"
-
-DIRECTORY_TEST(a_file_of_sys_has_the_bytes_that_it_returns)
-{
-	struct hone_file_data whole, file;
-	struct hone_read_attr attr;
-	int fd;
-
-	claimed = 0;
-	if (access(SYS, R_OK) != 0) {
-		print_message("# no " SYS " here\n");
-		skip();
-	}
-	hone_read_attr_init(&attr);
-	assert_ok(hone_read_file(&whole, SYS, &attr));
-	attr.limit = whole.size - 1;
-	assert_int_equal(hone_read_file(&file, SYS, &attr), -EFBIG);
-	attr.limit = whole.size;
-	assert_ok(hone_read_file(&file, SYS, &attr));
-	assert_int_equal(file.size, whole.size);
-	assert_memory_equal(file.data, whole.data, whole.size);
-	free(file.data);
-	fd = open(SYS, O_RDONLY | O_CLOEXEC);
-	assert_int_equal(hone_read_fd(&file, fd, &attr), 0);
-	assert_int_equal(file.size, whole.size);
-	free(file.data);
-	free(whole.data);
-	close(fd);
 }
 
 DIRECTORY_TEST(a_page_that_is_claimed_does_not_exceed_the_limit)

@@ -4,7 +4,6 @@
  * that return nothing but to their first read. The linker puts the functions
  * below in place of the library's calls, so that a file on disk behaves so.
  */
-#include <sched.h>
 #include <hone/stream.h>
 #include "read_files_support.h"
 
@@ -292,105 +291,4 @@ TEST(a_skip_counts_the_bytes_that_a_file_of_sys_has)
 	assert_ok(hone_stream_close(stream));
 	free(file.data);
 	close(fd);
-}
-
-#define PORTS "/proc/sys/net/ipv4/ip_local_reserved_ports"
-#define CANNOT 77
-
-/* In a network of its own. Each second port up to 41,999 is reserved. */
-static bool
-reserve_ports(void)
-{
-	int fd;
-
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
-		return false;
-	fd = open(PORTS, O_WRONLY | O_CLOEXEC);
-	for (int port = 1; fd >= 0 && port < 42000;) {
-		char some[4000];
-		int n = 0;
-
-		for (; n < 3900 && port < 42000; port += 2)
-			n += snprintf(some + n, sizeof(some) - (size_t)n, "%d,",
-				port);
-		if (write(fd, some, (size_t)n) != n)
-			return false;
-	}
-	return fd >= 0 && close(fd) == 0;
-}
-
-static bool
-is_same(const struct hone_file_data *file, const char *text, ssize_t size)
-{
-	return file->size == (size_t)size &&
-	       memcmp(file->data, text, file->size) == 0;
-}
-
-struct expected {
-	const char *text;
-	ssize_t size;
-};
-
-static int
-compare_ports(size_t index, int error, struct hone_file_data *file, void *arg)
-{
-	const struct expected *expected = arg;
-
-	(void)index;
-	return error || !is_same(file, expected->text, expected->size);
-}
-
-static int
-read_ports(void)
-{
-	static const char *const path = PORTS;
-	static char text[1 << 20], got[1 << 20];
-	struct expected expected = {.text = text};
-	struct hone_batch_attr attr;
-	struct hone_file_data file;
-	struct hone_stream *stream;
-	int fd;
-
-	if (!reserve_ports())
-		return CANNOT;
-	fd = open(PORTS, O_RDONLY | O_CLOEXEC);
-	expected.size = read(fd, text, sizeof(text));
-	if (expected.size < 100000 || lseek(fd, 0, SEEK_SET) != 0)
-		return 1;
-	if (hone_stream_open_fd(&stream, fd, NULL) != 0 ||
-		hone_stream_read(stream, got, 10) != 10 ||
-		hone_stream_read(stream, got + 10, sizeof(got) - 10) !=
-			expected.size - 10 ||
-		memcmp(got, text, (size_t)expected.size) != 0)
-		return 2;
-	if (hone_read_file(&file, path, NULL) != 0 ||
-		!is_same(&file, text, expected.size))
-		return 3;
-	hone_batch_attr_init(&attr);
-	for (attr.flags = 0; attr.flags <= HONE_BATCH_URING; attr.flags++) {
-		int result = hone_read_files(
-			&path, 1, NULL, compare_ports, &expected, &attr);
-
-		if (result > 0 ||
-			(result < 0 && attr.flags != HONE_BATCH_URING))
-			return 4;
-	}
-	return 0;
-}
-
-TEST(a_file_of_proc_sys_is_read_whole)
-{
-	pid_t child = fork();
-	int status;
-
-	assert_true(child >= 0);
-	if (child == 0)
-		_exit(read_ports());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == CANNOT) {
-		print_message("# no network of its own here\n");
-		skip();
-	}
-	assert_int_equal(WEXITSTATUS(status), 0);
 }
