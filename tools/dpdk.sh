@@ -64,6 +64,7 @@ dpdk_build() {
 
 # bench_dpdk OPTION...: ./dev bench dpdk.
 bench_dpdk() {
+    script_arguments 'bench dpdk' bench/dpdk/dpdk.py "$@"
     need "$build_packages" g++ binutils libbenchmark-dev
     must dpdk dpdk_unpack
     must dpdk-test dpdk_test_unpack

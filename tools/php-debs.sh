@@ -47,6 +47,7 @@ cache_unpack() {
 
 # bench_cache OPTION...: the status is 1 if a target is missed.
 bench_cache() {
+    script_arguments 'bench cache' bench/cache/cache.py "$@"
     if [ "$rivals" = newest ]; then
         bench_cache_newest "$@"
         return

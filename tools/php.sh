@@ -209,6 +209,7 @@ EOF
 # hone_args.h: instructions, bytes and stack protectors of five compilers, time
 # of one. The status is 1 if a target is missed.
 bench_args() {
+    none 'bench args' "$@"
     need "$php_packages" clang gcc-mingw-w64-x86-64 \
         "gcc-$gcc_version-aarch64-linux-gnu" \
         libc6-dev-arm64-cross python3-unicorn
@@ -242,6 +243,7 @@ php_arginfo() {
 
 # bench_php OPTION...: PHP's file functions without and with the extension.
 bench_php() {
+    script_arguments 'bench php' bench/php/reads.py "$@"
     need "$php_packages" strace
     must php-libhone php_libhone
     must php-build php_build
@@ -261,8 +263,14 @@ php_real() {
 
 php_command() {
     case ${1:-} in
-    '' | --phpt | --real) ;;
+    '' | --phpt) ;;
+    --real)
+        shift
+        script_arguments 'php --real' bench/php/real.py "$@"
+        set -- --real "$@"
+        ;;
     --arginfo)
+        only --arginfo "$@"
         need "php$php_version-dev" "php$php_version-cli" php-parser
         php_arginfo
         return
@@ -270,7 +278,9 @@ php_command() {
     *) die "php: '$1' is not an option: use --phpt DIRECTORY, --real or --arginfo" ;;
     esac
     [ "${1:-}" != --phpt ] || [ $# -gt 1 ] || die 'php --phpt: a directory is missing'
-    [ "${1:-}" != --phpt ] || [ -e "$2" ] || die "php --phpt: '$2' does not exist"
+    [ "${1:-}" != --phpt ] || for each; do
+        [ "$each" = --phpt ] || [ -e "$each" ] || die "php --phpt: '$each' does not exist"
+    done
     case ${1:-} in
     --real) need "$php_packages" valgrind strace ;;
     *) need "$php_packages" ;;

@@ -154,6 +154,7 @@ rivals_option() {
 }
 
 bench_convert() {
+    script_arguments 'bench convert' bench/convert/convert.py "$@"
     need "$build_packages" libisal-dev e2fsprogs xfsprogs qemu-utils libnbd-bin \
         pigz strace util-linux "$(rivals_needs)"
     rivals_option
@@ -163,6 +164,7 @@ bench_convert() {
 }
 
 bench_reach() {
+    script_arguments 'bench reach' bench/convert/convert.py "$@"
     # qemu-block-extra: qemu-img reads http://.
     need "$build_packages" e2fsprogs qemu-utils qemu-block-extra libnbd-bin pigz \
         nginx-light curl openssl xz-utils zstd util-linux "$(rivals_needs)"

@@ -37,7 +37,8 @@ class System:
     def __init__(self, folder):
         self.folder, self.tree = folder, folder / "tree"
         self.tree.mkdir()
-        shutil.copytree(TOP / "tools", self.tree / "tools")
+        for name in "tools", "bench", "tests/support":
+            shutil.copytree(TOP / name, self.tree / name)
         shutil.copy(TOP / "dev", self.tree)
         for name, pairs in REAL.items():
             text = (self.tree / name).read_text()
@@ -219,3 +220,31 @@ def test_another_argument_ends_the_command_before_the_build(system, words, optio
     assert system.dev(words) == (
         1, f"dev: {command}: '{arguments}' is not an option; there is {option}\n")
     assert system.untouched()
+
+
+@pytest.mark.parametrize("words, valid", [
+    ("bench foo", "zero or one of: args cache convert"), ("bench zero foo", "zero or"),
+    ("bench zero --foo", "--filter"), ("bench zero --filter", "--filter"),
+    ("bench --rivals foo", "newest"), ("bench args foo", "none"),
+    ("bench cache --foo", "--parts"), ("bench convert --rounds foo", "--rounds"),
+    ("bench dpdk foo", "--soak"), ("bench php --foo", "--rounds"),
+    ("bench reach --foo", "--only"), ("check foo", "coverage"),
+    ("check abi foo", "none"), ("check coverage foo", "none"), ("fuzz 1 foo", "seconds"),
+    ("fuzz foo", "seconds"), ("packages foo", "trixie"), ("php foo", "--phpt"),
+    ("php --arginfo foo", "--arginfo"), ("php --phpt tools foo", "exist"),
+    ("php --real --foo", "--requests"), ("plot foo", "--check"),
+    ("static foo", "aarch64"), ("test dpdk-sid foo", "none"),
+    ("test models foo", "--all"), ("test mutants --foo", "--sample"),
+    ("test mutants jumps --foo", "--since")])
+def test_a_wrong_argument_ends_each_command_with_what_is_right(system, words, valid):
+    status, said = system.dev(words)
+    assert status == 1 and said.startswith("dev: ") and said.count("\n") == 1
+    assert valid in said and (words.split()[-1] in said or "expected" in said), said
+    assert system.untouched()
+
+
+def test_a_right_argument_is_not_refused(system):
+    for words in ("bench zero --filter a --json b", "bench convert --only a --rounds 1",
+                  "bench cache --parts hits", "test mutants zero --name a",
+                  "test mutants jumps src/ring --all", "php --real --only a"):
+        assert "missing: " in system.dev(f"{words} --needs")[1]
