@@ -599,3 +599,20 @@ def test_an_unsafe_stream_leaves_no_partition_table(hone, disk, tmp_path):
     assert not new[:MIB].strip(b"\0") and not new[-MIB:].strip(b"\0")
     done = run_piped(hone.run, data, "convert", "--untrusted", "-", "-")
     assert done.returncode == REFUSED, done
+
+
+def test_an_unsafe_stream_opens_no_other_file(hone, disk, tmp_path):
+    """It is refused before a byte is written, for what is not safe, although the
+    option names the folder."""
+    top, target = tmp_path / "top.qcow2", tmp_path / "target"
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", "-b", disk, "-F", "raw",
+                    top], check=True)
+    target.write_bytes(b"old" * disk.stat().st_size)
+    data = top.read_bytes()
+    for words, status in ([], 0), (["--untrusted"], REFUSED):
+        done = run_piped(hone.run, data, "convert", "-q", "-n", "-O", "raw",
+                         "--allow-backing", tmp_path, *words, "-", target)
+        assert done.returncode == status, done
+        assert (target.read_bytes()[:3] == b"old") == bool(status)
+        target.write_bytes(b"old" * disk.stat().st_size)
+    assert b": is not safe: backing_file: names the backing file '" in done.stderr
