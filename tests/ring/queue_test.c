@@ -29,6 +29,7 @@ static struct {
 	bool refuses_barriers;
 	/* In place of a sleep: returns an error number, or 0 for a wake. */
 	int (*on_wait)(void);
+	void (*on_barrier)(void);
 	/* Of the last sleep. */
 	bool for_ever;
 	int64_t when[2];
@@ -42,6 +43,38 @@ static struct {
 static int fail_allocation; /* posix_memalign() fails when set */
 static struct hone_queue *queue;
 static unsigned turns; /* for on_wait */
+
+/* The first members of struct hone_queue, which each call reads. */
+struct line {
+	struct {
+		uint32_t state; /* 2 for each that waits, 1 if one is woken */
+		uint32_t sequence;
+		int32_t cpu;
+		uint32_t brief;
+	} getters, putters;
+	uint32_t closed; /* 1: it is being closed */
+	uint32_t barriers, order;
+};
+
+static struct line *
+line_of(struct hone_queue *q)
+{
+	return (struct line *)q;
+}
+
+/* queue.c asserts the place. */
+static struct hone_ring *
+ring_of(struct hone_queue *q)
+{
+	return (struct hone_ring *)((char *)q + 256);
+}
+
+/* Of the single producer. */
+static uint32_t *
+putting_of(struct hone_queue *q)
+{
+	return (uint32_t *)((char *)q + 128);
+}
 
 STANDS_FOR(int, posix_memalign, void **memory, size_t alignment, size_t size)
 {
@@ -63,6 +96,8 @@ STANDS_FOR(long, syscall, long number, ...)
 		int command = va_arg(args, int);
 
 		atomic_fetch_add(&kernel.barriers, 1);
+		if (kernel.on_barrier)
+			kernel.on_barrier();
 		errno = EPERM;
 		result = kernel.refuses_barriers
 				 ? -1
@@ -291,12 +326,67 @@ TEST(a_signal_does_not_end_a_wait_and_one_wake_is_enough)
 		assert_true(kernel.for_ever);
 		assert_int_equal(kernel.waits, 4);
 		assert_int_equal(kernel.wakes, 1);
+		/* one before each sleep */
+		assert_int_equal(
+			kernel.barriers, line_of(queue)->barriers ? 4 : 0);
 		/* nobody waits any more */
 		assert_ok(get(HONE_QUEUE_FOREVER));
 		assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_FOREVER));
 		assert_int_equal(kernel.wakes, 1);
 		close_kernel();
 	}
+}
+
+TEST(without_membarrier_alone_each_call_writes_what_all_read)
+{
+	for (unsigned refuses = 0; refuses < 2; refuses++) {
+		struct line before;
+
+		kernel.refuses_barriers = refuses;
+		open_queue(3, 0);
+		before = *line_of(queue);
+		assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_NOW));
+		assert_ok(get(HONE_QUEUE_NOW));
+		before.order += before.barriers ? 0 : 2;
+		assert_memory_equal(queue, &before, sizeof(before));
+		close_kernel();
+	}
+}
+
+static int
+put_two(void)
+{
+	void *some[2] = {NULL};
+
+	/* another thread waits, too */
+	line_of(queue)->getters.state += 2;
+	assert_int_equal(
+		hone_queue_put_burst(queue, some, 2, HONE_QUEUE_NOW), 2);
+	return 0;
+}
+
+static int
+add_two_without_a_wake(void)
+{
+	line_of(queue)->getters.state += 2;
+	assert_ok(hone_ring_enqueue(ring_of(queue), queue));
+	assert_ok(hone_ring_enqueue(ring_of(queue), queue));
+	return EINTR;
+}
+
+TEST(a_woken_thread_wakes_the_next_one_if_there_is_more)
+{
+	open_queue(3, 0);
+	kernel.on_wait = put_two;
+	assert_ok(get(HONE_QUEUE_FOREVER));
+	assert_int_equal(kernel.wakes, 2);
+	assert_int_equal(line_of(queue)->getters.state, 3);
+	close_kernel();
+	open_queue(3, 0);
+	kernel.on_wait = add_two_without_a_wake;
+	assert_ok(get(HONE_QUEUE_FOREVER));
+	assert_int_equal(kernel.wakes, 0);
+	close_kernel();
 }
 
 static int
@@ -326,13 +416,6 @@ TEST(room_ends_the_wait_of_a_put)
 		assert_int_equal(hone_queue_count(queue), 2);
 		close_kernel();
 	}
-}
-
-/* queue.c asserts the place. */
-static struct hone_ring *
-ring_of(struct hone_queue *q)
-{
-	return (struct hone_ring *)((char *)q + 256);
 }
 
 static void
@@ -388,6 +471,47 @@ TEST(after_a_brief_wait_a_thread_looks_longer_before_it_sleeps)
 	/* that wait was in vain, so it was not brief */
 	kernel.on_wait = put_from_cpu_5;
 	assert_int_equal(readings_of_get(0), 2);
+	close_kernel();
+}
+
+static int
+come_late(void)
+{
+	if (turns++ > 0)
+		return put_from_cpu_5();
+	kernel.clock += 60000;
+	return EINTR;
+}
+
+TEST(a_wait_of_several_sleeps_has_the_length_of_all)
+{
+	open_queue(1, 0);
+	kernel.on_wait = come_late;
+	kernel.cpu = 4;
+	kernel.step = 1000;
+	assert_int_equal(readings_of_get(0), 2);
+	assert_int_equal(readings_of_get(0), 2);
+	close_kernel();
+}
+
+static void
+close_now(void)
+{
+	hone_queue_close(queue);
+}
+
+TEST(the_end_of_the_queue_ends_the_looks)
+{
+	open_queue(1, 0);
+	kernel.on_wait = put_from_cpu_5;
+	kernel.cpu = 4;
+	kernel.step = 1000;
+	kernel.at_reading = close_now;
+	assert_int_equal(readings_of_get(0), 2);
+	kernel.readings = 0;
+	kernel.event_at = 5;
+	assert_int_equal(get(HONE_QUEUE_FOREVER), -ESHUTDOWN);
+	assert_int_equal(kernel.readings, 5);
 	close_kernel();
 }
 
@@ -492,6 +616,52 @@ TEST(closing_ends_each_wait)
 			-ESHUTDOWN);
 		close_kernel();
 	}
+}
+
+/* After the looks, and before the thread sleeps. */
+TEST(what_comes_at_the_last_moment_ends_the_wait_without_a_sleep)
+{
+	for (unsigned flags = 0; flags < MODES; flags++) {
+		open_queue(3, flags);
+		kernel.on_wait = time_out;
+		kernel.on_barrier = put_one;
+		if (line_of(queue)->barriers)
+			assert_ok(get(HONE_QUEUE_FOREVER));
+		kernel.on_barrier = close_now;
+		if (line_of(queue)->barriers)
+			assert_int_equal(get(HONE_QUEUE_FOREVER), -ESHUTDOWN);
+		assert_int_equal(kernel.waits, 0);
+		close_kernel();
+	}
+}
+
+TEST(a_producer_that_is_inside_finishes_the_closing)
+{
+	open_queue(3, HONE_RING_SINGLE_PRODUCER);
+	*putting_of(queue) = 1;
+	hone_queue_close(queue);
+	assert_int_equal(get(HONE_QUEUE_NOW), -ETIMEDOUT);
+	*putting_of(queue) = 0;
+	assert_int_equal(
+		hone_queue_put(queue, &queue, HONE_QUEUE_FOREVER), -ESHUTDOWN);
+	assert_int_equal(get(HONE_QUEUE_NOW), -ESHUTDOWN);
+	close_kernel();
+	/* one of several producers does not: others may be inside */
+	open_queue(3, 0);
+	line_of(queue)->closed = 1;
+	assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_NOW));
+	assert_ok(get(HONE_QUEUE_NOW));
+	assert_int_equal(get(HONE_QUEUE_NOW), -ETIMEDOUT);
+	close_kernel();
+}
+
+TEST(a_place_that_is_not_filled_yet_is_not_the_end)
+{
+	open_queue(3, 0);
+	ring_of(queue)->tail++;
+	hone_queue_close(queue);
+	assert_int_equal(get(HONE_QUEUE_NOW), -ETIMEDOUT);
+	close_kernel();
 }
 
 TEST(a_kernel_without_membarrier_is_enough)
