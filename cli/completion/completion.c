@@ -303,6 +303,10 @@ bash_print(void)
 	put_options(IN_GLOBAL);
 	printf("' ;;\n\thelp:help) words='");
 	put_commands();
+	putchar(' ');
+	put_options(1u << COMMAND_help);
+	printf("' ;;\n\thelp:[a-z]*) words='");
+	put_words(OPTION_EXPLAIN);
 	printf("' ;;\n");
 	for (int i = 0; i < COMMAND_COUNT; i++) {
 		printf("\t%s:*)\n\t\tkind=path\n"
@@ -331,7 +335,12 @@ static const char zsh_begin[] =
 static const char zsh_end[] = "\t\tesac ;;\n"
 			      "\tesac\n"
 			      "}\n\n"
-			      "_hone \"$@\"\n";
+			      /* from a file of fpath, or by eval */
+			      "if [[ ${funcstack[1]} == _hone ]]; then\n"
+			      "\t_hone \"$@\"\n"
+			      "else\n"
+			      "\tcompdef _hone hone\n"
+			      "fi\n";
 
 /* What follows the description: a message and an action. */
 static void
@@ -495,7 +504,12 @@ fish_print(void)
 	for (int i = 0; i < COMMAND_COUNT; i++)
 		fish_print_options("__fish_seen_subcommand_from ",
 			cli_commands[i].name, 1u << i);
-	fish_print_operands("__fish_seen_subcommand_from help", OPTION_COUNT);
+	fish_print_operands("__fish_seen_subcommand_from help; and test (count "
+			    "(commandline -opc)) -lt 3",
+		OPTION_COUNT);
+	fish_print_operands("__fish_seen_subcommand_from help; and test (count "
+			    "(commandline -opc)) -gt 2",
+		OPTION_EXPLAIN);
 	fish_print_operands(
 		"not __fish_use_subcommand; and __fish_prev_arg_in -h "
 		"--help",

@@ -124,7 +124,9 @@ parse_compression(struct job *job)
 		cli->option[OPTION_COMPRESS] || job->format->always_compresses;
 	create->fast = cli->option[OPTION_FAST];
 	if (create->compress && !job->format->compresses)
-		return cli_usage("convert", "-c: %s cannot be compressed",
+		return cli_usage("convert",
+			"-c: %s cannot be compressed; -O qcow2 can, and --pack "
+			"zst packs a raw DST",
 			job->format->name);
 	if ((level || window || create->fast) && !create->compress && !archive)
 		return cli_usage("convert",

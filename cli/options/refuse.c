@@ -180,14 +180,14 @@ cli_refuse_protocol(const struct cli *cli, const char *operand)
 	if (cli->command == COMMAND_convert && operand == cli->operands[1])
 		return cli_usage(command,
 			"'%s' is not a file: write a file, then copy the file "
-			"by \"qemu-img convert -n\"; './%s' is a file of that "
+			"by \"qemu-img convert -n\"; ./NAME is a file of that "
 			"name",
-			operand, operand);
+			operand);
 	return cli_usage(command,
 		"'%s' is not a file: \"qemu-nbd --read-only --connect "
-		"/dev/nbd0 '%s'\" serves it as a block device; './%s' is a "
+		"/dev/nbd0 ADDRESS\" serves it as a block device; ./NAME is a "
 		"file of that name",
-		operand, operand, operand);
+		operand);
 }
 
 int

@@ -15,7 +15,9 @@ CASES = [
     ("hone ", {"convert", "help"}, {"--member", "raw"}),
     ("hone con", {"convert"}, {"compare"}),
     ("hone convert --mem", {"--member", "--memory"}, {"--json"}),
-    ("hone help ", {"convert", "digest"}, {"gce"}),
+    ("hone help ", {"convert", "digest"}, {"gce", "network"}),
+    ("hone help --comp", {"--completion"}, {"convert"}),
+    ("hone help convert ", {"network", "all"}, {"gce", "digest"}),
     ("hone convert -O ", {"raw", "qcow2", "gce"}, {"convert"}),
     ("hone convert --output-format g", {"gce"}, {"qcow2"}),
     ("hone compare -F ", {"raw", "vhd"}, {"gce"}),
@@ -126,12 +128,15 @@ zle -N zle-line-init
 """
 
 
-def with_zsh(hone, lines):
+def with_zsh(hone, lines, by_eval=False):
     """The words that zsh offers for each line. It completes at a terminal alone."""
     with tempfile.TemporaryDirectory() as folder:
         place = pathlib.Path(folder)
-        (place / ".zshrc").write_text(ZSHRC)
-        (place / "_hone").write_text(script(hone, "zsh"))
+        # compinit finds the second name.
+        name = "script" if by_eval else "_hone"
+        (place / name).write_text(script(hone, "zsh"))
+        (place / ".zshrc").write_text(
+            ZSHRC + ('eval "$(<$ZDOTDIR/script)"\n' if by_eval else ""))
         here, there = os.openpty()
         try:
             subprocess.run(["zsh", "-i"], stdin=there, stdout=there,
@@ -146,10 +151,14 @@ def with_zsh(hone, lines):
         return [set(part.splitlines()) for part in parts[:-1]]
 
 
-@pytest.mark.parametrize("shell", [with_fish, with_zsh])
+def with_zsh_by_eval(hone, lines):
+    """As the help's example for bash does."""
+    return with_zsh(hone, lines, True)
+
+
+@pytest.mark.parametrize("shell", [with_fish, with_zsh, with_zsh_by_eval])
 def test_a_shell_completes(hone, shell):
-    name = shell.__name__.rpartition("_")[2]
-    need(name)
+    need(shell.__name__.split("_")[1])
     answers = shell(hone, [line for line, _, _ in CASES])
     assert len(answers) == len(CASES)
     for (line, offered, others), found in zip(CASES, answers):

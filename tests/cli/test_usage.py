@@ -179,6 +179,14 @@ def test_an_option_of_compression_without_compression(hone, small, out):
         assert not os.listdir(out)
 
 
+def test_a_format_without_compression_names_what_has_it(hone, small, out):
+    for name in "raw", "vhd":
+        assert hone.misused("convert", "-c", small, out / f"disk.{name}") == (
+            f"hone: -c: {name} cannot be compressed; -O qcow2 can, and --pack zst "
+            "packs a raw DST")
+    assert not os.listdir(out)
+
+
 def test_an_option_of_zlib_is_refused_with_zstd(hone, small, out):
     for option in ["--fast"], ["--window", "12"]:
         assert hone.misused(
@@ -378,9 +386,12 @@ def test_what_qemu_takes_for_a_protocol_is_no_file(hone, small, out, name):
     for words in (["map", name], ["check", name], ["compare", small, name],
                   ["convert", name, out / "d"]):
         said = hone.misused(*words)
-        assert f"'{shown}' is not a file: \"qemu-nbd " in said
+        assert (f"'{shown}' is not a file: \"qemu-nbd --read-only --connect /dev/nbd0 "
+                "ADDRESS\" serves it as a block device; ./NAME is a file of that "
+                "name\n") in f"{said}\n"
     said = hone.misused("convert", small, name, cwd=out)
     assert f"'{shown}' is not a file: write a file, then" in said
+    assert "; ./NAME is" in said
     if "/" not in name:
         hone.ok("convert", "-q", small, "./" + name, cwd=out)
         assert os.listdir(out) == [name]
