@@ -11,7 +11,8 @@
  * microsecond, and then sleeps on a futex. If the last call that slept at this
  * end of the queue waited for less than 50 microseconds, it looks for up to
  * that time. It does not look if the thread that last woke one at this end ran
- * on the same CPU.
+ * on the same CPU. Then it calls sched_yield() once, unless earlier waits show
+ * that another program uses this CPU, or the deadline is within 0.1 seconds.
  *
  * **Deadlines** are absolute times in nanoseconds of CLOCK_MONOTONIC, so that
  * several calls can share one. HONE_QUEUE_NOW, and any time in the past: the
@@ -126,7 +127,8 @@ HONE_API HONE_DETAIL_RESULT ssize_t hone_queue_put_burst(
  * :param deadline: time of CLOCK_MONOTONIC in ns, HONE_QUEUE_NOW or
  *                  HONE_QUEUE_FOREVER.
  * :return: 0 on success;
- *          -ETIMEDOUT if there was no element until the deadline;
+ *          -ETIMEDOUT if there was no element until the deadline, or only one
+ *          that a put has not yet completed;
  *          -ESHUTDOWN if the queue is closed, and each element of it was got.
  */
 HONE_API HONE_DETAIL_RESULT int hone_queue_get(

@@ -38,6 +38,8 @@ static struct {
 	int64_t clock, step;
 	unsigned readings, event_at; /* at this reading, at_reading() */
 	void (*at_reading)(void);
+	unsigned yields;
+	void (*on_yield)(void);
 } kernel;
 
 static int fail_allocation; /* posix_memalign() fails when set */
@@ -158,6 +160,16 @@ STANDS_FOR(int, clock_gettime, clockid_t id, struct timespec *now)
 	if (++kernel.readings == kernel.event_at)
 		kernel.at_reading();
 	*now = (struct timespec){.tv_nsec = kernel.clock};
+	return 0;
+}
+
+STANDS_FOR(int, sched_yield, void)
+{
+	if (kernel.step == 0)
+		return __real_sched_yield();
+	kernel.yields++;
+	if (kernel.on_yield)
+		kernel.on_yield();
 	return 0;
 }
 
@@ -525,12 +537,78 @@ TEST(no_looks_if_the_last_waker_ran_on_the_same_cpu)
 	kernel.at_reading = put_one;
 	assert_int_equal(readings_of_get(0), 2);
 	kernel.cpu = 5;
-	assert_int_equal(readings_of_get(1), 0);
+	assert_int_equal(readings_of_get(0), 2);
 	assert_int_equal(kernel.waits, 2);
 	/* the thread has moved to another CPU */
 	kernel.cpu = 4;
 	assert_int_equal(readings_of_get(3), 3);
 	assert_int_equal(kernel.waits, 2);
+	close_kernel();
+}
+
+static void
+put_late(void)
+{
+	put_one();
+	kernel.clock += 200000;
+}
+
+/* Gets an element by a sleep, n times. */
+static void
+sleep_for_elements(unsigned n)
+{
+	unsigned waits = kernel.waits, yields = kernel.yields;
+
+	for (unsigned i = 1; i <= n; i++) {
+		assert_ok(get(HONE_QUEUE_FOREVER));
+		assert_int_equal(kernel.waits, waits + i);
+	}
+	assert_int_equal(kernel.yields, yields);
+}
+
+/* Gets an element for which the thread only gives its CPU away. */
+static void
+yield_for_an_element(void (*on_yield)(void))
+{
+	unsigned waits = kernel.waits, yields = kernel.yields;
+
+	kernel.on_yield = on_yield;
+	assert_ok(get(HONE_QUEUE_FOREVER));
+	assert_int_equal(kernel.waits, waits);
+	assert_int_equal(kernel.yields, yields + 1);
+}
+
+/* Such waits show that no program uses up its time slices there. Each takes 0.4
+ * ms here, and all together 20 ms. */
+TEST(after_waits_below_a_time_slice_threads_of_a_cpu_yield_to_each_other)
+{
+	open_queue(1, 0);
+	kernel.on_wait = put_from_cpu_5;
+	kernel.cpu = 5;
+	kernel.step = 400000;
+	sleep_for_elements(50);
+	yield_for_an_element(put_one);
+	yield_for_an_element(put_one);
+	/* a deadline that a time slice could miss */
+	assert_ok(get(kernel.clock + 100000000));
+	assert_int_equal(kernel.waits, 51);
+	/* in vain: it counts anew, without this wait, which took longer */
+	kernel.on_yield = NULL;
+	assert_ok(get(HONE_QUEUE_FOREVER));
+	assert_int_equal(kernel.yields, 3);
+	assert_int_equal(kernel.waits, 52);
+	sleep_for_elements(50);
+	/* a time slice: twice as many waits from now on */
+	yield_for_an_element(put_late);
+	sleep_for_elements(99);
+	kernel.step = 600000;
+	sleep_for_elements(1);
+	kernel.step = 400000;
+	sleep_for_elements(100);
+	yield_for_an_element(put_one);
+	/* the waker comes from another CPU */
+	kernel.cpu = 4;
+	sleep_for_elements(1);
 	close_kernel();
 }
 
