@@ -48,12 +48,12 @@ print_text(const struct pair *pair)
 		printf(" differ at offset %" PRIu64 "\n",
 			pair->compared.first_difference);
 	else if (!pair->equal)
-		printf(" differ in size: %" PRIu64 " and %" PRIu64 " %s\n", a,
-			b, image_plural(b, "byte", "bytes"));
+		printf(" differ in size: %" PRIu64 " and %s\n", a,
+			IMAGE_COUNT(b, "byte"));
 	else if (!pair->compared.same_size)
-		printf(" are equal; sizes are %" PRIu64 " and %" PRIu64
-		       " %s; the rest of the longer image is zero\n",
-			a, b, image_plural(b, "byte", "bytes"));
+		printf(" are equal; sizes are %" PRIu64
+		       " and %s; the rest of the longer image is zero\n",
+			a, IMAGE_COUNT(b, "byte"));
 	else
 		printf(" are equal\n");
 }

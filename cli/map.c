@@ -53,10 +53,9 @@ print_total(const struct listing *listing, uint64_t size)
 	char text[N_KINDS][CLI_SIZE_TEXT];
 	char all[CLI_SIZE_TEXT];
 
-	printf("total %" PRIu64 " %s (%s) in %" PRIu64 " %s:", size,
-		image_plural(size, "byte", "bytes"), cli_size_text(all, size),
-		listing->extents,
-		image_plural(listing->extents, "extent", "extents"));
+	printf("total %s (%s) in %s:", IMAGE_COUNT(size, "byte"),
+		cli_size_text(all, size),
+		IMAGE_COUNT(listing->extents, "extent"));
 	for (int i = 0; i < N_KINDS; i++)
 		printf(" %s %s%s", kinds[i],
 			cli_size_text(text[i], listing->total[i]),

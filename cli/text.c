@@ -176,8 +176,7 @@ cli_size_text(char *buf, uint64_t size)
 	const char *unit = "KMGTPE";
 
 	if (size < 1024) {
-		snprintf(buf, CLI_SIZE_TEXT, "%" PRIu64 " %s", size,
-			image_plural(size, "byte", "bytes"));
+		snprintf(buf, CLI_SIZE_TEXT, "%s", IMAGE_COUNT(size, "byte"));
 		return buf;
 	}
 	/* From these limits on, rounding would give 1024 or 100.0. */

@@ -257,8 +257,8 @@ check_size(struct image_store *store, struct image_source **source,
 		return;
 	uint64_t size = *source ? (*source)->size : store->size;
 	image_verdict_add(verdict, "size", size > how->max_size,
-		"the disk has %" PRIu64 " %s, and --max-size allows %" PRIu64,
-		size, image_plural(size, "byte", "bytes"), how->max_size);
+		"the disk has %s, and --max-size allows %" PRIu64,
+		IMAGE_COUNT(size, "byte"), how->max_size);
 }
 
 /* The end of a stream contradicts what was read of it, and forgotten. */

@@ -100,3 +100,18 @@ image_grow(void *list, uint64_t *room, uint64_t wanted, size_t size,
 	*room = more;
 	return 0;
 }
+
+const char *
+image_count(char text[IMAGE_COUNT_TEXT], uint64_t n, const char *noun)
+{
+	size_t length = strlen(noun);
+	bool ends_with_y = noun[length - 1] == 'y';
+
+	if (n == 1)
+		snprintf(text, IMAGE_COUNT_TEXT, "1 %s", noun);
+	else
+		snprintf(text, IMAGE_COUNT_TEXT, "%" PRIu64 " %.*s%s", n,
+			(int)length - ends_with_y, noun,
+			ends_with_y ? "ies" : "s");
+	return text;
+}

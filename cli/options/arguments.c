@@ -275,9 +275,8 @@ static void
 report_left(void *opaque, const char *name, uint64_t bytes)
 {
 	(void)opaque;
-	cli_complain("%s: %" PRIu64 " %s behind the packed data %s left", name,
-		bytes, image_plural(bytes, "byte", "bytes"),
-		image_plural(bytes, "was", "were"));
+	cli_complain("%s: %s behind the packed data %s left", name,
+		IMAGE_COUNT(bytes, "byte"), image_plural(bytes, "was", "were"));
 }
 
 static void

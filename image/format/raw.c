@@ -81,8 +81,8 @@ set_size(struct image_store *store, uint64_t size, struct image_error *err)
 	if (size <= store->size)
 		return 0;
 	return image_fail(err, store->name, -ENOSPC,
-		"has %" PRIu64 " %s, and the image has %" PRIu64, store->size,
-		image_plural(store->size, "byte", "bytes"), size);
+		"has %s, and the image has %" PRIu64,
+		IMAGE_COUNT(store->size, "byte"), size);
 }
 
 static int

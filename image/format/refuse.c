@@ -153,7 +153,7 @@ image_refuse_text(const struct image_store *store, const unsigned char *head,
 		(size > 0 && size % IMAGE_SECTOR == 0))
 		return 0;
 	return image_fail(err, store->name, -EINVAL,
-		"has no header of an image, and its %" PRIu64
-		" %s are not the sectors of a disk; " RAW_HINT,
-		size, image_plural(size, "byte", "bytes"));
+		"has no header of an image, and its %s are not the sectors of "
+		"a disk; " RAW_HINT,
+		IMAGE_COUNT(size, "byte"));
 }

@@ -227,10 +227,9 @@ check_mbr(const unsigned char *head, struct image_verdict *verdict)
 		return;
 	if (mbr.used > 1)
 		image_verdict_add(verdict, "mbr", 1,
-			"protective MBR of a GPT has %u %s besides the "
-			"protective one",
-			mbr.used - 1,
-			image_plural(mbr.used - 1, "partition", "partitions"));
+			"protective MBR of a GPT has %s besides the protective "
+			"one",
+			IMAGE_COUNT(mbr.used - 1, "partition"));
 	else if (mbr.index != 0)
 		image_verdict_add(verdict, "mbr", 1,
 			"protective MBR of a GPT has its partition in entry "
@@ -243,10 +242,9 @@ check_mbr(const unsigned char *head, struct image_verdict *verdict)
 			mbr.first_sector);
 	else if (mbr.bad_flags)
 		image_verdict_add(verdict, "mbr", 1,
-			"protective MBR of a GPT has %u %s whose boot "
-			"flag is neither 0x00 nor 0x80",
-			mbr.bad_flags,
-			image_plural(mbr.bad_flags, "entry", "entries"));
+			"protective MBR of a GPT has %s whose boot flag is "
+			"neither 0x00 nor 0x80",
+			IMAGE_COUNT(mbr.bad_flags, "entry"));
 	else
 		image_verdict_add(verdict, "mbr", 0, "%s",
 			"the MBR has the protective partition only");

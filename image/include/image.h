@@ -60,6 +60,12 @@ image_plural(uint64_t n, const char *one, const char *several)
 	return n == 1 ? one : several;
 }
 
+/* Returns "1 byte", "2 bytes", "2 entries", in a buffer of the block. */
+#define IMAGE_COUNT_TEXT 48
+#define IMAGE_COUNT(n, noun) image_count((char[IMAGE_COUNT_TEXT]){""}, n, noun)
+const char *image_count(
+	char text[IMAGE_COUNT_TEXT], uint64_t n, const char *noun);
+
 enum image_kind {
 	/* bytes that are not all zero, or were not read */
 	IMAGE_DATA,

@@ -169,8 +169,8 @@ file_resize(struct image_store *store, uint64_t size, struct image_error *err)
 	while (rc < 0 && errno == EINTR);
 	if (rc < 0)
 		return image_fail(err, store->name, -errno,
-			"cannot be resized to %" PRIu64 " %s: %s", size,
-			image_plural(size, "byte", "bytes"), strerror(errno));
+			"cannot be resized to %s: %s",
+			IMAGE_COUNT(size, "byte"), strerror(errno));
 	return 0;
 }
 
@@ -255,9 +255,8 @@ file_unchanged(struct image_store *store, struct image_error *err)
 	image_file_drop_windows(file);
 	if (size != store->size)
 		return image_fail(err, store->name, -EIO,
-			"changed while it was read, from %" PRIu64
-			" to %" PRIu64 " %s",
-			store->size, size, image_plural(size, "byte", "bytes"));
+			"changed while it was read, from %" PRIu64 " to %s",
+			store->size, IMAGE_COUNT(size, "byte"));
 	if (file->regular &&
 		(st.st_mtim.tv_sec != file->st.st_mtim.tv_sec ||
 			st.st_mtim.tv_nsec != file->st.st_mtim.tv_nsec))

@@ -27,9 +27,8 @@ image_store_write(struct image_store *store, uint64_t offset, const void *buf,
 			offset);
 	if (store->fixed && length && offset + length > store->size)
 		return image_fail(err, store->name, -ENOSPC,
-			"has %" PRIu64 " %s, and the image has more",
-			store->size,
-			image_plural(store->size, "byte", "bytes"));
+			"has %s, and the image has more",
+			IMAGE_COUNT(store->size, "byte"));
 	return length ? store->ops->write(store, offset, buf, length, err) : 0;
 }
 

@@ -170,9 +170,8 @@ image_stream_check(const char *name, uint64_t size, uint64_t came, bool ended,
 	if (size == IMAGE_SIZE_UNKNOWN || (ended ? came == size : came <= size))
 		return 0;
 	return image_damaged(err, name, -EIO,
-		"has %" PRIu64 " %s%s, and its stated size is %" PRIu64, came,
-		image_plural(came, "byte", "bytes"), ended ? "" : " or more",
-		size);
+		"has %s%s, and its stated size is %" PRIu64,
+		IMAGE_COUNT(came, "byte"), ended ? "" : " or more", size);
 }
 
 /* What an image may have beside its disk: tables, other parts of an archive. */

@@ -210,12 +210,10 @@ use_snapshots(struct qcow2_check *k, struct image_error *err)
 		const struct qcow2_snapshot *s = &q->snapshots[i];
 		if (s->l1_entries < qcow2_l1_entries(&q->header, s->disk_size))
 			qcow2_fault(k, QCOW2_TEST_SNAPSHOTS,
-				"L1 table of snapshot %" PRIu32 " has %" PRIu32
-				" %s, too few for a disk of %" PRIu64 " %s",
-				i, s->l1_entries,
-				image_plural(s->l1_entries, "entry", "entries"),
-				s->disk_size,
-				image_plural(s->disk_size, "byte", "bytes"));
+				"L1 table of snapshot %" PRIu32
+				" has %s, too few for a disk of %s",
+				i, IMAGE_COUNT(s->l1_entries, "entry"),
+				IMAGE_COUNT(s->disk_size, "byte"));
 		rc = qcow2_check_use(k, QCOW2_USE_L1, s->l1_offset,
 			(uint64_t)s->l1_entries * 8, 1, false,
 			&k->bad_l1[i + 1], err);
@@ -301,11 +299,10 @@ check_header(struct qcow2_check *k)
 
 	if (h->size % IMAGE_SECTOR)
 		qcow2_fault(k, QCOW2_TEST_WELL_FORMED,
-			"size %" PRIu64 " at byte 24 of the header is not a "
-			"multiple of 512: QEMU leaves out its last %" PRIu64
-			" %s",
-			h->size, h->size % IMAGE_SECTOR,
-			image_plural(h->size % IMAGE_SECTOR, "byte", "bytes"));
+			"size %" PRIu64
+			" at byte 24 of the header is not a multiple of 512: "
+			"QEMU leaves out its last %s",
+			h->size, IMAGE_COUNT(h->size % IMAGE_SECTOR, "byte"));
 	if (h->backing_file)
 		qcow2_fault(k, QCOW2_TEST_BACKING_FILE,
 			"names the backing file '%s'",
@@ -368,12 +365,10 @@ remark_all(struct qcow2_check *k)
 	struct qcow2_finding *refcounts = &k->findings[QCOW2_TEST_REFCOUNTS];
 	size_t used = strlen(refcounts->text);
 
-	remark(k, QCOW2_TEST_WELL_FORMED,
-		"%" PRIu64 " L2 %s, %" PRIu64 " data %s, %" PRIu64
-		" compressed %s",
-		k->n_l2, image_plural(k->n_l2, "table", "tables"), k->n_data,
-		image_plural(k->n_data, "cluster", "clusters"), k->n_compressed,
-		image_plural(k->n_compressed, "cluster", "clusters"));
+	remark(k, QCOW2_TEST_WELL_FORMED, "%s, %s, %s",
+		IMAGE_COUNT(k->n_l2, "L2 table"),
+		IMAGE_COUNT(k->n_data, "data cluster"),
+		IMAGE_COUNT(k->n_compressed, "compressed cluster"));
 	if (k->q.n_snapshots)
 		remark(k, QCOW2_TEST_SNAPSHOTS, "%" PRIu32, k->q.n_snapshots);
 	if (h->bitmaps.extensions && !(h->autoclear & QCOW2_BITMAPS))

@@ -334,11 +334,8 @@ check_directory(struct qcow2_check *k, const unsigned char *raw,
 			qcow2_fault(k, QCOW2_TEST_BITMAPS,
 				"bitmap directory entry %" PRIu32
 				" extends past the end of the directory, which "
-				"has "
-				"%" PRIu64 " %s",
-				i, b->directory_bytes,
-				image_plural(
-					b->directory_bytes, "byte", "bytes"));
+				"has %s",
+				i, IMAGE_COUNT(b->directory_bytes, "byte"));
 			return 0;
 		}
 		int rc = check_entry(k, i, raw + at, err);
@@ -348,11 +345,10 @@ check_directory(struct qcow2_check *k, const unsigned char *raw,
 	}
 	if (at != b->directory_bytes)
 		qcow2_fault(k, QCOW2_TEST_BITMAPS,
-			"bitmap directory has %" PRIu64 " bytes, but its "
-			"%" PRIu32 " %s %" PRIu64,
-			b->directory_bytes, b->count,
-			image_plural(b->count, "entry has", "entries have"),
-			at);
+			"bitmap directory has %" PRIu64 " bytes, but its %s "
+			"%s %" PRIu64,
+			b->directory_bytes, IMAGE_COUNT(b->count, "entry"),
+			b->count == 1 ? "has" : "have", at);
 	return 0;
 }
 
@@ -373,8 +369,8 @@ parse_extension(struct qcow2_check *k)
 			b->extensions);
 	else if (b->length != EXTENSION_BYTES)
 		qcow2_fault(k, QCOW2_TEST_BITMAPS,
-			"bitmaps extension has %" PRIu32 " %s, which is not 24",
-			b->length, image_plural(b->length, "byte", "bytes"));
+			"bitmaps extension has %s, which is not 24",
+			IMAGE_COUNT(b->length, "byte"));
 	else if (b->count == 0 || b->count > MAX_BITMAPS)
 		qcow2_fault(k, QCOW2_TEST_BITMAPS,
 			"nb_bitmaps %" PRIu32 " is not from 1 to 65535",

@@ -377,9 +377,9 @@ compare_rest(struct qcow2_check *k, uint64_t cluster, uint32_t entry)
 		count > k->q.n_snapshots + 1)
 		qcow2_fault(k, QCOW2_TEST_OVERLAPS,
 			"cluster at 0x%" PRIx64 " has %" PRIu32
-			" references, but the image has only %" PRIu32 " %s",
-			offset, count, k->q.n_snapshots + 1,
-			image_plural(k->q.n_snapshots + 1, "state", "states"));
+			" references, but the image has only %s",
+			offset, count,
+			IMAGE_COUNT(k->q.n_snapshots + 1, "state"));
 }
 
 int

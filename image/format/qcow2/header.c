@@ -59,9 +59,9 @@ parse_feature_names(const struct extension *e, const char *name,
 			"header has two extensions: feature name table");
 	if (e->length % FEATURE_ROW != 0)
 		return image_damaged(err, name, -EINVAL,
-			"feature name table has %" PRIu32 " %s, which is "
-			"not a multiple of 48",
-			e->length, image_plural(e->length, "byte", "bytes"));
+			"feature name table has %s, which is not a multiple of "
+			"48",
+			IMAGE_COUNT(e->length, "byte"));
 	h->features = calloc(64, sizeof(*h->features));
 	if (!h->features)
 		return image_no_memory(err);
@@ -85,9 +85,9 @@ parse_encryption_header(const struct extension *e, const char *name,
 			"header has two extensions: encryption header");
 	if (e->length != ENCRYPTION_BYTES)
 		return image_damaged(err, name, -EINVAL,
-			"pointer to the encryption header has %" PRIu32
-			" %s, which is not 16",
-			e->length, image_plural(e->length, "byte", "bytes"));
+			"pointer to the encryption header has %s, which is not "
+			"16",
+			IMAGE_COUNT(e->length, "byte"));
 	h->encryption_header = true;
 	h->encryption_offset = image_be64(e->data);
 	h->encryption_bytes = image_be64(e->data + 8);
@@ -144,12 +144,10 @@ parse_area(const unsigned char *raw, size_t end, const char *name,
 			image_be32(raw + at + 4), raw + at + HEAD};
 		if (e.length > end - at - HEAD)
 			return image_damaged(err, name, -EINVAL,
-				"header extension 0x%08" PRIx32 " at 0x%zx has "
-				"%" PRIu32
-				" %s and extends past the end of the "
-				"header at 0x%zx",
-				e.type, at, e.length,
-				image_plural(e.length, "byte", "bytes"), end);
+				"header extension 0x%08" PRIx32
+				" at 0x%zx has %s and extends past the end of "
+				"the header at 0x%zx",
+				e.type, at, IMAGE_COUNT(e.length, "byte"), end);
 		if (e.type == END)
 			break;
 		int rc = parse_extension(&e, name, h, err);
@@ -312,11 +310,10 @@ parse_l1(const unsigned char *raw, const char *name, struct qcow2_header *h,
 	uint64_t needed = qcow2_l1_entries(h, h->size);
 	if (h->l1_entries < needed)
 		return image_damaged(err, name, -EINVAL,
-			"l1_size %" PRIu32 " is less than the %" PRIu64
-			" %s that a disk of %" PRIu64 " %s needs",
-			h->l1_entries, needed,
-			image_plural(needed, "entry", "entries"), h->size,
-			image_plural(h->size, "byte", "bytes"));
+			"l1_size %" PRIu32
+			" is less than the %s that a disk of %s needs",
+			h->l1_entries, IMAGE_COUNT(needed, "entry"),
+			IMAGE_COUNT(h->size, "byte"));
 	return 0;
 }
 
@@ -394,9 +391,8 @@ qcow2_header_read(struct image_store *store, struct qcow2_header *h,
 		return rc;
 	if (store->head_length < LENGTH_2)
 		return image_fail(err, store->name, -EINVAL,
-			"has %zu %s, too few for a qcow2 header",
-			store->head_length,
-			image_plural(store->head_length, "byte", "bytes"));
+			"has %s, too few for a qcow2 header",
+			IMAGE_COUNT(store->head_length, "byte"));
 	rc = parse_cluster_bits(store->head, store->name, h, err);
 	if (rc < 0)
 		return rc;

@@ -91,10 +91,8 @@ past_the_end(const struct image_store *store, const char *kind, uint64_t guest,
 {
 	return image_damaged(err, store->name, -EINVAL,
 		"%s cluster of guest offset 0x%" PRIx64 " at 0x%" PRIx64
-		" with %" PRIu64 " %s lies past the end of the file "
-		"(%" PRIu64 " bytes)",
-		kind, guest, host, length,
-		image_plural(length, "byte", "bytes"), size);
+		" with %s lies past the end of the file (%" PRIu64 " bytes)",
+		kind, guest, host, IMAGE_COUNT(length, "byte"), size);
 }
 
 /* The file may end inside the last sector, because QEMU does not fill it. */
@@ -600,11 +598,10 @@ unpack(const struct image_batch *batch, const struct image_unit *unit,
 	if (rc < 0)
 		return image_damaged(err, batch->store->name, -EINVAL,
 			"compressed cluster of guest offset 0x%" PRIx64
-			" at 0x%" PRIx64 " (%" PRIu64
-			" %s) does not decompress to exactly one cluster of "
-			"%zu bytes",
-			unit->guest, unit->host, stored,
-			image_plural(stored, "byte", "bytes"), batch->unit);
+			" at 0x%" PRIx64 " (%s) does not decompress to exactly "
+			"one cluster of %zu bytes",
+			unit->guest, unit->host, IMAGE_COUNT(stored, "byte"),
+			batch->unit);
 	return 0;
 }
 

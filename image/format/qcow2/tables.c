@@ -29,10 +29,10 @@ qcow2_refuse_outside(const struct image_store *store,
 			"%s offset is 0, the offset of the header", what);
 	if (__builtin_add_overflow(offset, bytes, &end) || end > store->size)
 		return image_damaged(err, store->name, -EINVAL,
-			"%s at 0x%" PRIx64 " with %" PRIu64 " %s lies past "
-			"the end of the file (%" PRIu64 " bytes)",
-			what, offset, bytes,
-			image_plural(bytes, "byte", "bytes"), store->size);
+			"%s at 0x%" PRIx64
+			" with %s lies past the end of the file (%" PRIu64
+			" bytes)",
+			what, offset, IMAGE_COUNT(bytes, "byte"), store->size);
 	return 0;
 }
 
@@ -136,12 +136,10 @@ qcow2_load_l1(struct qcow2_source *q, const char *what, uint64_t offset,
 
 	if (entries < needed)
 		return image_damaged(err, q->base.store->name, -EINVAL,
-			"%s has %" PRIu32 " %s, less than the %" PRIu64
-			" that a disk of %" PRIu64 " %s needs",
-			what, entries,
-			image_plural(entries, "entry", "entries"), needed,
-			q->base.size,
-			image_plural(q->base.size, "byte", "bytes"));
+			"%s has %s, less than the %" PRIu64
+			" that a disk of %s needs",
+			what, IMAGE_COUNT(entries, "entry"), needed,
+			IMAGE_COUNT(q->base.size, "byte"));
 	q->l1_offset = offset;
 	q->l1_bytes = (uint64_t)entries * 8;
 	q->l1_entries = needed;

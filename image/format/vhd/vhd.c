@@ -273,11 +273,10 @@ parse_table(const unsigned char *raw, uint64_t size, const char *name,
 	uint64_t needed = size / h->block_size + (size % h->block_size != 0);
 	if (h->table_entries < needed)
 		return image_damaged(err, name, -EINVAL,
-			"max table entries %" PRIu32 " is less than the "
-			"%" PRIu64 " %s that a disk of %" PRIu64 " %s needs",
-			h->table_entries, needed,
-			image_plural(needed, "entry", "entries"), size,
-			image_plural(size, "byte", "bytes"));
+			"max table entries %" PRIu32
+			" is less than the %s that a disk of %s needs",
+			h->table_entries, IMAGE_COUNT(needed, "entry"),
+			IMAGE_COUNT(size, "byte"));
 	if (needed > VHD_MAX_TABLE / 4)
 		return image_damaged(err, name, -EINVAL,
 			"a disk of %" PRIu64 " bytes in blocks of %" PRIu32
@@ -429,11 +428,10 @@ read_table(struct vhd_source *v, struct image_error *err)
 		    offset, (uint64_t)v->header.table_entries * 4, &end) ||
 		end > store->size)
 		return image_damaged(err, store->name, -EINVAL,
-			"table at 0x%" PRIx64 " with %" PRIu32
-			" %s lies past the end of the file (%" PRIu64 " bytes)",
-			offset, v->header.table_entries,
-			image_plural(
-				v->header.table_entries, "entry", "entries"),
+			"table at 0x%" PRIx64
+			" with %s lies past the end of the file (%" PRIu64
+			" bytes)",
+			offset, IMAGE_COUNT(v->header.table_entries, "entry"),
 			store->size);
 	v->table = malloc(bytes ? bytes : 1);
 	if (!v->table)
@@ -834,11 +832,10 @@ load_fixed(struct vhd_source *v, struct image_error *err)
 			(int)v->footer.type);
 	if (v->footer.size > store->size - VHD_FOOTER)
 		return image_damaged(err, store->name, -EINVAL,
-			"footer: size %" PRIu64 " is more than the %" PRIu64
-			" %s before the footer",
-			v->footer.size, store->size - VHD_FOOTER,
-			image_plural(
-				store->size - VHD_FOOTER, "byte", "bytes"));
+			"footer: size %" PRIu64
+			" is more than the %s before the footer",
+			v->footer.size,
+			IMAGE_COUNT(store->size - VHD_FOOTER, "byte"));
 	return 0;
 }
 
@@ -986,9 +983,8 @@ load(struct vhd_source *v, const struct image_open *how, bool whole,
 	int rc = image_store_head(store, err);
 	if (rc == 0 && store->head_length < VHD_FOOTER)
 		return image_fail(err, store->name, -EINVAL,
-			"has %zu %s, too few for the footer of a VHD",
-			store->head_length,
-			image_plural(store->head_length, "byte", "bytes"));
+			"has %s, too few for the footer of a VHD",
+			IMAGE_COUNT(store->head_length, "byte"));
 	bool dynamic =
 		rc == 0 && vhd_has_cookie(store->head, store->head_length);
 	if (rc == 0 && (!dynamic || whole))
@@ -1219,9 +1215,8 @@ check_disk(struct check *k, struct image_error *err)
 	const struct vhd_source *v = k->v;
 
 	if (v->table)
-		image_verdict_add(k->verdict, "well_formed", 0,
-			"%" PRIu64 " %s", v->n_used,
-			image_plural(v->n_used, "block", "blocks"));
+		image_verdict_add(k->verdict, "well_formed", 0, "%s",
+			IMAGE_COUNT(v->n_used, "block"));
 	else
 		image_verdict_add(k->verdict, "well_formed", 0, "%s", "fixed");
 	image_verdict_add(k->verdict, "parent", 0, "%s", "none");

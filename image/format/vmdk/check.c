@@ -131,9 +131,9 @@ check_redundant(struct check *k, struct image_error *err)
 		e->store->size - h->redundant < h->tables * sizeof(uint32_t))
 		return image_damaged(err, e->store->name, -EINVAL,
 			"redundant grain directory at sector %" PRIu64
-			" with %" PRIu64 " %s lies past the end of the file",
-			h->redundant / VMDK_SECTOR, h->tables,
-			image_plural(h->tables, "entry", "entries"));
+			" with %s lies past the end of the file",
+			h->redundant / VMDK_SECTOR,
+			IMAGE_COUNT(h->tables, "entry"));
 	use(k, h->redundant, h->tables * sizeof(uint32_t));
 	for (uint64_t i = 0; rc == 0 && i < h->tables; i++) {
 		uint64_t left = h->tables - i;
@@ -259,10 +259,9 @@ walk(struct check *k, struct image_error *err)
 static void
 report(struct image_verdict *verdict, const struct check *k)
 {
-	image_verdict_add(verdict, "well_formed", 0,
-		"%" PRIu64 " grain %s, %" PRIu64 " %s", k->tables,
-		image_plural(k->tables, "table", "tables"), k->grains,
-		image_plural(k->grains, "grain", "grains"));
+	image_verdict_add(verdict, "well_formed", 0, "%s, %s",
+		IMAGE_COUNT(k->tables, "grain table"),
+		IMAGE_COUNT(k->grains, "grain"));
 	image_verdict_add(verdict, "descriptor", 0, "%s",
 		"it names the file itself and no other");
 	if (k->overlaps)

@@ -216,8 +216,8 @@ vmdk_read_header(struct image_store *store, bool whole,
 	int rc = image_store_reach(store, 0, VMDK_SECTOR, &reached, err);
 	if (rc == 0 && reached < VMDK_SECTOR)
 		rc = image_fail(err, store->name, -EINVAL,
-			"has %" PRIu64 " %s, too few for a VMDK header",
-			reached, image_plural(reached, "byte", "bytes"));
+			"has %s, too few for a VMDK header",
+			IMAGE_COUNT(reached, "byte"));
 	if (rc == 0)
 		rc = image_store_read(store, 0, raw, VMDK_SECTOR, err);
 	if (rc == 0)

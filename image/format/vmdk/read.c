@@ -87,11 +87,11 @@ vmdk_load_directory(struct vmdk_extent *extent, struct image_error *err)
 
 	if (h->tables && is_past_end(store, h->directory, bytes))
 		return image_damaged(err, store->name, -EINVAL,
-			"grain directory at sector %" PRIu64 " with %" PRIu64
-			" %s lies past the end of the file (%" PRIu64 " bytes)",
-			h->directory / VMDK_SECTOR, h->tables,
-			image_plural(h->tables, "entry", "entries"),
-			store->size);
+			"grain directory at sector %" PRIu64
+			" with %s lies past the end of the file (%" PRIu64
+			" bytes)",
+			h->directory / VMDK_SECTOR,
+			IMAGE_COUNT(h->tables, "entry"), store->size);
 	if (h->tables && h->directory < VMDK_SECTOR)
 		return image_damaged(err, store->name, -EINVAL,
 			"gdOffset 0 of its header lies on the header");
@@ -364,9 +364,9 @@ unpack(const struct image_batch *b, const struct image_unit *p,
 	if (rc < 0 || made < (left < b->unit ? left : b->unit))
 		return image_damaged(err, e->store->name, -EINVAL,
 			"compressed grain of guest offset 0x%" PRIx64
-			" at sector %" PRIu64 " with %zu %s is damaged",
-			p->guest, p->host / VMDK_SECTOR, stored,
-			image_plural(stored, "byte", "bytes"));
+			" at sector %" PRIu64 " with %s is damaged",
+			p->guest, p->host / VMDK_SECTOR,
+			IMAGE_COUNT(stored, "byte"));
 	image_store_release(
 		e->store, p->host, vmdk_align(VMDK_GRAIN_MARKER + stored));
 	return 0;

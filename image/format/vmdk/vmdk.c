@@ -589,9 +589,8 @@ check_embedded(const struct vmdk_source *v, struct image_error *err)
 	if (v->base.size == 0 && d->lines[0].sectors)
 		return image_fail(err, name, -EPERM,
 			"capacity of its header is 0, and its descriptor has "
-			"an extent of %" PRIu64 " %s",
-			d->lines[0].sectors,
-			image_plural(d->lines[0].sectors, "sector", "sectors"));
+			"an extent of %s",
+			IMAGE_COUNT(d->lines[0].sectors, "sector"));
 	return check_parent(v, err);
 }
 

@@ -161,10 +161,8 @@ compare_marker(struct markers *m, struct image_error *err)
 			m->at / VMDK_SECTOR, type);
 	if (value && value != vmdk_align(length) / VMDK_SECTOR)
 		return image_damaged(err, store->name, -EINVAL,
-			"marker at sector %" PRIu64 " states %" PRIu64
-			" %s, not %" PRIu64,
-			m->at / VMDK_SECTOR, value,
-			image_plural(value, "sector", "sectors"),
+			"marker at sector %" PRIu64 " states %s, not %" PRIu64,
+			m->at / VMDK_SECTOR, IMAGE_COUNT(value, "sector"),
 			vmdk_align(length) / VMDK_SECTOR);
 	m->at += VMDK_SECTOR;
 	uint64_t count = 1;
@@ -196,10 +194,8 @@ vmdk_check_markers(
 	/* Each marker has a grain of its own in the tables. */
 	if (rc == 0 && m.grains != grains)
 		rc = image_damaged(err, e->store->name, -EINVAL,
-			"its grain tables have %" PRIu64
-			" %s, and its markers %" PRIu64,
-			grains, image_plural(grains, "grain", "grains"),
-			m.grains);
+			"its grain tables have %s, and its markers %" PRIu64,
+			IMAGE_COUNT(grains, "grain"), m.grains);
 	/* The visit of a stream compared the grains that it released. */
 	return rc == -ESPIPE && e->store->forward ? 0 : rc;
 }
@@ -372,11 +368,10 @@ walk_marker(struct vmdk_walk *w, const struct marker *m, const char *what,
 
 	if (m->value && m->value != length / VMDK_SECTOR)
 		return image_damaged(&w->err, name_of(w), -EINVAL,
-			"marker at sector %" PRIu64 " has a %s of %" PRIu64
-			" %s, not %" PRIu64,
-			w->at / VMDK_SECTOR, what, m->value,
-			image_plural(m->value, "sector", "sectors"),
-			length / VMDK_SECTOR);
+			"marker at sector %" PRIu64
+			" has a %s of %s, not %" PRIu64,
+			w->at / VMDK_SECTOR, what,
+			IMAGE_COUNT(m->value, "sector"), length / VMDK_SECTOR);
 	if (!w->keeps_tables)
 		image_store_release(w->extent->store, w->at, VMDK_SECTOR);
 	w->at += VMDK_SECTOR;

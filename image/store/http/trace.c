@@ -32,9 +32,8 @@ http_trace_answer(const struct http_transfer *t)
 			"#%u answered %u, bytes %" PRIu64 "-%" PRIu64,
 			t->number, a->status, a->first, a->last);
 	else if (a->length != IMAGE_SIZE_UNKNOWN)
-		image_trace(trace, "#%u answered %u, %" PRIu64 " %s", t->number,
-			a->status, a->length,
-			image_plural(a->length, "byte", "bytes"));
+		image_trace(trace, "#%u answered %u, %s", t->number, a->status,
+			IMAGE_COUNT(a->length, "byte"));
 	else
 		image_trace(trace, "#%u answered %u", t->number, a->status);
 }
@@ -51,9 +50,8 @@ http_trace_open(const struct http_transfer *t, uint64_t size)
 			way);
 	else
 		image_trace(http->target.trace,
-			"#%u the file has %" PRIu64 " %s, and is read %s",
-			t->number, size, image_plural(size, "byte", "bytes"),
-			way);
+			"#%u the file has %s, and is read %s", t->number,
+			IMAGE_COUNT(size, "byte"), way);
 }
 
 /* Returns the milliseconds until the next try. */

@@ -126,10 +126,8 @@ image_nbd_accept(
 	}
 	if ((uint64_t)size != nbd->store.size)
 		return image_fail(err, nbd->store.name, -EIO,
-			"changed while it was in use, from %" PRIu64
-			" to %" PRIu64 " %s",
-			nbd->store.size, (uint64_t)size,
-			image_plural((uint64_t)size, "byte", "bytes"));
+			"changed while it was in use, from %" PRIu64 " to %s",
+			nbd->store.size, IMAGE_COUNT((uint64_t)size, "byte"));
 	if (block_size(h, LIBNBD_SIZE_MINIMUM, 1) > nbd->align ||
 		(nbd->writable && libnbd.is_read_only(h) != 0) ||
 		(nbd->can_status &&

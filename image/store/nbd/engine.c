@@ -249,9 +249,9 @@ check_received(struct image_nbd_slot *slot)
 				     slot->reached != slot->length))
 		call->rc = image_fail(call->err, slot->nbd->store.name, -EPROTO,
 			"cannot be read at offset %" PRIu64
-			": the server sent %" PRIu64 " of %" PRIu64 " %s",
-			slot->offset, slot->received, slot->length,
-			image_plural(slot->length, "byte", "bytes"));
+			": the server sent %" PRIu64 " of %s",
+			slot->offset, slot->received,
+			IMAGE_COUNT(slot->length, "byte"));
 }
 
 /* An answer without an end: libnbd goes on as long as bytes come, and a
@@ -304,10 +304,10 @@ trace_slot(const struct image_nbd_slot *slot, const char *what)
 		[NBD_FLUSH] = "flush"};
 
 	image_trace(slot->nbd->trace,
-		"connection %d, %s of %" PRIu64 " %s at %" PRIu64 "%s%s",
+		"connection %d, %s of %s at %" PRIu64 "%s%s",
 		image_nbd_number(slot->connection), kinds[slot->call->kind],
-		slot->length, image_plural(slot->length, "byte", "bytes"),
-		slot->offset, *what ? ": " : "", what);
+		IMAGE_COUNT(slot->length, "byte"), slot->offset,
+		*what ? ": " : "", what);
 }
 
 /* libnbd calls this for each request that ends, also when a handle is closed.
@@ -582,10 +582,10 @@ became_ready(struct image_nbd_connection *connection)
 		return;
 	}
 	image_trace(nbd->trace,
-		"connection %d is ready: %" PRIu64 " %s, block status %s, "
-		"zeroing %s, more connections %s",
-		image_nbd_number(connection), nbd->store.size,
-		image_plural(nbd->store.size, "byte", "bytes"),
+		"connection %d is ready: %s, block status %s, zeroing %s, more "
+		"connections %s",
+		image_nbd_number(connection),
+		IMAGE_COUNT(nbd->store.size, "byte"),
 		nbd->can_status ? "yes" : "no", nbd->can_zero ? "yes" : "no",
 		nbd->multi ? "yes" : "no");
 	if (connection != &nbd->connections[0])
@@ -673,9 +673,8 @@ check(struct image_nbd_connection *connection)
 		return;
 	}
 	int rc = image_fail(&err, nbd->store.name, -ETIMEDOUT,
-		"the server did not answer for %" PRIu64 " %s",
-		nbd->limit_ns / 1000000000,
-		image_plural(nbd->limit_ns / 1000000000, "second", "seconds"));
+		"the server did not answer for %s",
+		IMAGE_COUNT(nbd->limit_ns / 1000000000, "second"));
 	fail_all(nbd, rc, &err);
 }
 

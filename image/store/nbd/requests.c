@@ -264,8 +264,8 @@ put(struct image_nbd_store *nbd, uint64_t offset, const unsigned char *bytes,
 
 	if (end > nbd->store.size || length > nbd->store.size)
 		return image_fail(err, nbd->store.name, -ENOSPC,
-			"is full: it has %" PRIu64 " %s", nbd->store.size,
-			image_plural(nbd->store.size, "byte", "bytes"));
+			"is full: it has %s",
+			IMAGE_COUNT(nbd->store.size, "byte"));
 	if (first > last)
 		/* one block */
 		return write_part(nbd, offset, bytes, length, err);
