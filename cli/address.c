@@ -40,7 +40,7 @@ cli_addresses(struct cli *cli)
 			&cli->list);
 	if (good)
 		return 0;
-	cli_complain("out of memory");
+	cli_fail(NULL, "out of memory");
 	return CLI_FAILED;
 }
 
@@ -61,22 +61,47 @@ cli_warn_plain(const struct cli *cli, int operand)
 		has_expect ? " or --expect-file" : "");
 }
 
+/* In a message about the second image, replace "-f raw" by "-F raw". */
+static void
+name_second_format(char *text)
+{
+	char *option = strstr(text, "-f raw");
+	char *first = strstr(text, "--unpack ");
+
+	if (!first)
+		first = strstr(text, "--member NAME");
+	if (option)
+		option[1] = 'F';
+	/* Those are options of A. */
+	if (first && option > first)
+		memmove(first, option, strlen(option) + 1);
+	char *of_a = strstr(text, "; --unpack none reads");
+	if (!of_a)
+		of_a = strstr(text, "; --trailing-data leaves");
+	if (of_a)
+		*of_a = '\0';
+}
+
 int
 cli_image_open(const struct cli *cli, int operand, const struct image_open *how,
-	struct image_source **out, struct image_error *err)
+	struct image_source **out)
 {
-	int rc = image_open(cli->addresses[operand], how, out, err);
+	/* For compare, -o is about A. */
+	bool second = cli->command == COMMAND_compare && operand == 1;
+	const char *name = cli->operands[operand];
+	struct image_error err;
 
-	if (rc < 0)
-		return rc;
+	if (image_open(cli->addresses[operand], how, out, &err) < 0) {
+		if (second)
+			name_second_format(err.text);
+		return cli_image_fail(name, &err);
+	}
 	cli_warn_plain(cli, operand);
 	if ((*out)->doubt && !how->inspect && !cli->option[OPTION_QUIET])
-		/* For compare, -o is about A. */
-		cli_warn(cli->operands[operand], "%s%s", (*out)->doubt,
-			cli->command == COMMAND_compare && operand == 1
-				? ""
-				: "; -o size=current or -o size=geometry "
-				  "chooses");
+		cli_warn(name, "%s%s", (*out)->doubt,
+			second ? ""
+			       : "; -o size=current or -o size=geometry "
+				 "chooses");
 	return 0;
 }
 
@@ -90,8 +115,7 @@ replace_file_url(const struct cli *cli, char *word)
 
 	int rc = image_file_url(word, &why);
 	if (rc < 0)
-		rc = cli_usage(cli_commands[cli->command].name, "'%s' %s",
-			shown ? shown : "file:", why);
+		rc = cli_usage(cli, "'%s' %s", shown ? shown : "file:", why);
 	free(shown);
 	return rc;
 }

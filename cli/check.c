@@ -83,8 +83,6 @@ check_run(const struct cli *cli)
 	struct image_error err;
 
 	int rc = cli_open(cli, &how);
-	if (rc == 0)
-		rc = cli_format(cli, OPTION_FORMAT, &how.format);
 	if (rc != 0)
 		return rc;
 	if (image_check(cli->addresses[0], &how, keep, &verdict,

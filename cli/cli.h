@@ -197,10 +197,10 @@ int cli_addresses(struct cli *cli);
 /* Without -q, print a line if others can change what comes from the address.
  * Called after the image was read: a failure to open it needs no such line. */
 void cli_warn_plain(const struct cli *cli, int operand);
-/* image_open() of the operand, then cli_warn_plain(). */
+/* image_open() of the operand, then cli_warn_plain(). Returns 0, or the status
+ * after a message. */
 int cli_image_open(const struct cli *cli, int operand,
-	const struct image_open *how, struct image_source **out,
-	struct image_error *err);
+	const struct image_open *how, struct image_source **out);
 
 /* options/help.c */
 void cli_help(void);
@@ -215,21 +215,20 @@ bool completion_print(const char *shell);
 
 /* message.c: each function prints one line on stderr. */
 /*
- * "hone: NAME: ..."; returns CLI_FAILED. Bytes that are not text are escaped.
+ * "hone: NAME: ...", or without the name if it is NULL. Returns CLI_FAILED.
+ * Bytes that are not text are escaped.
  */
 __attribute__((format(printf, 2, 3))) int cli_fail(
 	const char *name, const char *format, ...);
 /* "hone: warning: NAME: ...", or without the name if it is NULL. */
 __attribute__((format(printf, 2, 3))) void cli_warn(
 	const char *name, const char *format, ...);
-/* "hone: ..." */
-__attribute__((format(printf, 1, 2))) void cli_complain(
-	const char *format, ...);
 /* "Try 'hone COMMAND --help'."; command may be NULL. Returns CLI_USAGE. */
 int cli_point_at_help(const char *command);
-/* cli_complain(), then cli_point_at_help(). */
+/* cli_fail() without a name, then cli_point_at_help() of the command; cli is
+ * NULL before the command. */
 __attribute__((format(printf, 2, 3))) int cli_usage(
-	const char *command, const char *format, ...);
+	const struct cli *cli, const char *format, ...);
 /* Flush stdout. Returns CLI_FAILED if not all output can be written. */
 int cli_flush_stdout(void);
 /*
@@ -237,8 +236,6 @@ int cli_flush_stdout(void);
  * early.
  */
 bool cli_stdout_is_good(void);
-/* In a message about the second image, replace "-f raw" by "-F raw". */
-void cli_name_second_format(char *text);
 
 /* text.c */
 /*
@@ -283,7 +280,7 @@ const char *cli_range_text(char *buf, size_t min, size_t max);
 int cli_format(const struct cli *cli, enum option_id id,
 	const struct image_format **format);
 int cli_run(const struct cli *cli, struct image_run *run);
-/* Set the options of opening a source, except its format. */
+/* Set the options of opening a source. */
 int cli_open(const struct cli *cli, struct image_open *how);
 /*
  * Set *direct by a MODE of -t or -T, with the modes of qemu-img. Without the
@@ -330,14 +327,27 @@ int cli_print_choices(const struct cli *cli);
  * Set *out to the option `key` of the format. Returns 0, or CLI_USAGE after a
  * message if the format has no such option.
  */
-int cli_find_choice(const struct image_format *format, const char *key,
-	const struct image_option **out);
-/* Set *value to that of the option. Returns 0, or CLI_USAGE after a message. */
+int cli_find_choice(const struct cli *cli, const struct image_format *format,
+	const char *key, const struct image_option **out);
+/*
+ * Set *value to that of the option; text is NULL without a value. Returns 0, or
+ * CLI_USAGE after a message.
+ */
 int cli_parse_choice(const struct cli *cli, const struct image_option *option,
 	const char *text, uint64_t *value);
-/* Returns whether the key of -o is about the image that is read. */
-bool cli_is_source_choice(const char *key);
-/* Set what these keys choose. Returns 0, or a status after a message. */
+/* Returns the option of the list with that name, or NULL. */
+const struct image_option *cli_option_named(
+	const struct image_option *list, const char *key);
+/*
+ * Call set() for each KEY=VALUE of option id, up to the first failure, which is
+ * returned. text is NULL without "=".
+ */
+typedef int cli_set_choice(
+	const struct cli *cli, const char *key, const char *text, void *opaque);
+int cli_each_choice(const struct cli *cli, enum option_id id,
+	cli_set_choice *set, void *opaque);
+/* Set what the keys about the image that is read choose. Returns 0, or a status
+ * after a message. */
 int cli_source_choices(const struct cli *cli, struct image_open *how);
 
 /* json.c: print an object or an array value by value. */
@@ -366,10 +376,8 @@ int cli_digests_parse(const struct cli *cli, enum option_id id,
  * list. */
 #define CLI_ALGORITHMS 128
 const char *cli_list_algorithms(char *list, bool safe);
-/* The hexadecimal digits of a digest. Returns text. */
+/* Room for image_hash_text(). */
 #define CLI_DIGEST_TEXT (2 * IMAGE_DIGEST_MAX + 1)
-const char *cli_digest_text(const struct image_algorithm *algorithm,
-	const unsigned char *bytes, char *text);
 /* Print lines as those of GNU coreutils: with tags if there are several. */
 void cli_digests_print(const char *name, const struct image_digests *digests);
 /* The member "digests" of an object. */
@@ -446,13 +454,9 @@ void signals_report(const char *line);
 struct output_how {
 	/* replace an existing file */
 	bool force;
-	/* returns true if fd, which may be open with O_PATH alone, is a file of
-	 * the source */
-	bool (*is_source)(const void *source, int fd);
-	/* calls it with each file or device of the source */
-	void (*visit_source)(const void *source,
-		void (*call)(void *opaque, int fd), void *opaque);
-	const void *source;
+	/* whose files are not replaced, and limit the permissions of a new
+	 * one */
+	const struct image_source *source;
 	/* the new file is the first of those of output.layout, in a new folder
 	 */
 	bool folder;

@@ -92,20 +92,17 @@ compare(struct pair *pair)
 }
 
 static int
-open_side(const struct cli *cli, int which, const struct image_format *format,
+open_side(const struct cli *cli, int which, const struct image_format *format_b,
 	struct image_source **source)
 {
-	struct image_error err;
 	struct image_open how;
-	const char *name = cli->operands[which];
 
 	int rc = cli_open(cli, &how);
-	if (rc != 0)
-		return rc;
-	how.format = format;
 	how.whole = true;
-	/* --snapshot, --unpack, --member, --trailing-data and -o are about A */
-	if (which == 1) {
+	/* -f, --snapshot, --unpack, --member, --trailing-data and -o are about
+	 * A. */
+	if (rc == 0 && which == 1) {
+		how.format = format_b;
 		how.vhd_size = IMAGE_VHD_SIZE_BY_CREATOR;
 		how.member = NULL;
 		how.snapshot = NULL;
@@ -113,24 +110,17 @@ open_side(const struct cli *cli, int which, const struct image_format *format,
 		how.inner[0] = IMAGE_PACKING_AUTO;
 		how.trailing = NULL;
 	}
-	if (cli_image_open(cli, which, &how, source, &err) < 0) {
-		if (which == 1)
-			cli_name_second_format(err.text);
-		return cli_image_fail(name, &err);
-	}
-	return 0;
+	return rc == 0 ? cli_image_open(cli, which, &how, source) : rc;
 }
 
 static int
 compare_images(const struct cli *cli)
 {
 	struct pair pair = {.cli = cli};
-	const struct image_format *format_a, *format_b;
+	const struct image_format *format_b;
 	bool may_draw = !cli->option[OPTION_QUIET] && !cli->option[OPTION_JSON];
 
-	int rc = cli_format(cli, OPTION_FORMAT, &format_a);
-	if (rc == 0)
-		rc = cli_format(cli, OPTION_FORMAT_B, &format_b);
+	int rc = cli_format(cli, OPTION_FORMAT_B, &format_b);
 	if (rc == 0)
 		rc = cli_run(cli, &pair.run);
 	if (rc == 0)
@@ -140,7 +130,7 @@ compare_images(const struct cli *cli)
 	pair.run.progress = progress_update;
 	pair.run.opaque = &pair.progress;
 
-	rc = open_side(cli, 0, format_a, &pair.a);
+	rc = open_side(cli, 0, NULL, &pair.a);
 	if (rc == 0)
 		rc = open_side(cli, 1, format_b, &pair.b);
 	if (rc == 0)

@@ -69,14 +69,14 @@ parse_block(const struct cli *cli, size_t *block)
 		return 0;
 	if (!cli_parse_size(text, &size) || size < IMAGE_BLOCK_MIN ||
 		size > IMAGE_BLOCK_MAX || (size & (size - 1)))
-		return cli_usage("digest",
+		return cli_usage(cli,
 			"--blocks: '%s' is not a power of two from 512 to 16M",
 			text);
 	if (!cli->option[OPTION_JSON])
-		return cli_usage("digest", "--blocks needs --json");
+		return cli_usage(cli, "--blocks needs --json");
 	/* After a failure the list of blocks has no end. */
 	if (cli->n_operands > 1)
-		return cli_usage("digest", "--blocks is for one image");
+		return cli_usage(cli, "--blocks is for one image");
 	*block = (size_t)size;
 	return 0;
 }
@@ -120,14 +120,11 @@ digest_one(const struct cli *cli, int operand)
 	struct image_open how;
 	struct image_run run;
 	struct progress progress;
-	struct image_error err;
 	struct image_source *img;
 	size_t block;
 
 	int rc = cli_open(cli, &how);
 	how.whole = true;
-	if (rc == 0)
-		rc = cli_format(cli, OPTION_FORMAT, &how.format);
 	if (rc == 0)
 		rc = cli_run(cli, &run);
 	if (rc == 0)
@@ -143,10 +140,10 @@ digest_one(const struct cli *cli, int operand)
 	run.opaque = &progress;
 	if (rc == 0)
 		rc = cli_expect(cli, operand, &expect, &how);
+	if (rc == 0)
+		rc = cli_image_open(cli, operand, &how, &img);
 	if (rc != 0)
 		return rc;
-	if (cli_image_open(cli, operand, &how, &img, &err) < 0)
-		return cli_image_fail(cli->operands[operand], &err);
 	rc = digest(cli, cli->operands[operand], img, &run, block, &digests);
 	image_close(img);
 	return rc;

@@ -21,20 +21,19 @@ static int
 parse_algorithm(const struct cli *cli, enum option_id id, const char *name,
 	size_t length, struct image_digests *digests)
 {
-	const char *command = cli_commands[cli->command].name;
 	const struct image_algorithm *algorithm =
 		image_algorithm_by_name(name, length);
 	char text[CLI_ALGORITHMS];
 
 	if (!algorithm)
-		return cli_usage(command,
+		return cli_usage(cli,
 			"--%s: '%.*s' is not an algorithm; the algorithms are "
 			"%s",
 			cli_options[id].name, (int)length, name,
 			cli_list_algorithms(text, false));
 	for (size_t i = 0; i < digests->count; i++)
 		if (digests->list[i].algorithm == algorithm)
-			return cli_usage(command, "--%s: %s is listed twice",
+			return cli_usage(cli, "--%s: %s is listed twice",
 				cli_options[id].name, algorithm->name);
 	digests->list[digests->count++].algorithm = algorithm;
 	return 0;
@@ -53,22 +52,11 @@ cli_digests_parse(const struct cli *cli, enum option_id id, const char *list,
 	}
 }
 
-const char *
-cli_digest_text(const struct image_algorithm *algorithm,
-	const unsigned char *bytes, char *text)
-{
-	size_t length = algorithm->length;
-
-	for (size_t k = 0; k < length; k++)
-		snprintf(text + 2 * k, 3, "%02x", bytes[k]);
-	return text;
-}
-
 static const char *
 digest_text(const struct image_digests *digests, size_t i, char *text)
 {
-	return cli_digest_text(
-		digests->list[i].algorithm, digests->list[i].bytes, text);
+	return image_hash_text(digests->list[i].bytes,
+		digests->list[i].algorithm->length, text);
 }
 
 /* As GNU coreutils: with escapes, the line begins with a backslash. */

@@ -245,11 +245,9 @@ show(const struct cli *cli, int operand)
 	int rc = cli_open(cli, &how);
 	how.inspect = true;
 	if (rc == 0)
-		rc = cli_format(cli, OPTION_FORMAT, &how.format);
+		rc = cli_image_open(cli, operand, &how, &facts.source);
 	if (rc != 0)
 		return rc;
-	if (cli_image_open(cli, operand, &how, &facts.source, &err) < 0)
-		return cli_image_fail(facts.name, &err);
 	if (image_source_usage(facts.source, &facts.usage, &err) < 0)
 		rc = cli_image_fail(facts.name, &err);
 	else if (cli->option[OPTION_JSON])

@@ -85,20 +85,21 @@ run_global(const struct cli *cli)
 
 /* An operand is empty after an error in a script: an unset variable. */
 static int
-refuse_empty(const struct command_row *row, int operand)
+refuse_empty(const struct cli *cli, int operand)
 {
-	const char *word = row->synopsis;
+	const char *word = cli_commands[cli->command].synopsis;
 
 	while (operand-- > 0 && word[strcspn(word, " ")])
 		word += strcspn(word, " ") + 1;
-	return cli_usage(row->name, "the name of %.*s is empty",
+	return cli_usage(cli, "the name of %.*s is empty",
 		(int)strcspn(word, " ."), word);
 }
 
 /* "convert needs SRC and DST; DST is missing" */
 static int
-refuse_number(const struct command_row *row, const struct cli *cli)
+refuse_number(const struct cli *cli)
 {
+	const struct command_row *row = &cli_commands[cli->command];
 	char names[64] = "";
 	const char *last = strrchr(row->synopsis, ' ');
 
@@ -111,10 +112,10 @@ refuse_number(const struct command_row *row, const struct cli *cli)
 	if (!row->operands)
 		snprintf(names, sizeof(names), "no operand");
 	if (cli->n_operands > row->operands)
-		return cli_usage(row->name,
+		return cli_usage(cli,
 			"%s takes %s; '%s' is one operand too many", row->name,
 			names, cli->operands[row->operands]);
-	return cli_usage(row->name, "%s needs %s%s%s%s", row->name, names,
+	return cli_usage(cli, "%s needs %s%s%s%s", row->name, names,
 		cli->n_operands ? "; " : "", cli->n_operands ? last + 1 : "",
 		cli->n_operands ? " is missing" : "");
 }
@@ -156,13 +157,13 @@ run_parsed(struct cli *cli)
 		cli->n_operands < row->operands && cli->command != COMMAND_help;
 	bool any = strstr(row->synopsis, "...");
 	if (too_few || (cli->n_operands > row->operands && !any))
-		return refuse_number(row, cli);
+		return refuse_number(cli);
 	if (cli->command == COMMAND_help)
 		return run[cli->command](cli);
 	int rc = cli_file_urls(cli);
 	for (int i = 0; rc == 0 && i < cli->n_operands; i++) {
 		if (!*cli->operands[i])
-			return refuse_empty(row, i);
+			return refuse_empty(cli, i);
 		rc = cli_refuse_stream(cli, i);
 		if (rc == 0)
 			rc = cli_refuse_protocol(cli, cli->operands[i]);

@@ -92,18 +92,15 @@ map_run(const struct cli *cli)
 {
 	struct image_open how;
 	struct image_run run;
-	struct image_error err;
 	struct image_source *img;
 
 	int rc = cli_open(cli, &how);
 	if (rc == 0)
-		rc = cli_format(cli, OPTION_FORMAT, &how.format);
-	if (rc == 0)
 		rc = cli_run(cli, &run);
+	if (rc == 0)
+		rc = cli_image_open(cli, 0, &how, &img);
 	if (rc != 0)
 		return rc;
-	if (cli_image_open(cli, 0, &how, &img, &err) < 0)
-		return cli_image_fail(cli->operands[0], &err);
 	rc = list(cli, img, &run);
 	image_close(img);
 	return rc;

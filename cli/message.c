@@ -51,16 +51,6 @@ cli_warn(const char *name, const char *format, ...)
 	va_end(args);
 }
 
-void
-cli_complain(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	print_line("", NULL, format, args);
-	va_end(args);
-}
-
 int
 cli_point_at_help(const char *command)
 {
@@ -70,14 +60,14 @@ cli_point_at_help(const char *command)
 }
 
 int
-cli_usage(const char *command, const char *format, ...)
+cli_usage(const struct cli *cli, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
 	print_line("", NULL, format, args);
 	va_end(args);
-	return cli_point_at_help(command);
+	return cli_point_at_help(cli ? cli_commands[cli->command].name : NULL);
 }
 
 /* The errno of the first failed write to stdout. */
@@ -100,24 +90,4 @@ cli_flush_stdout(void)
 		return 0;
 	return cli_fail("standard output", "cannot be written: %s",
 		strerror(stdout_code ? stdout_code : errno));
-}
-
-void
-cli_name_second_format(char *text)
-{
-	char *option = strstr(text, "-f raw");
-	char *first = strstr(text, "--unpack ");
-
-	if (!first)
-		first = strstr(text, "--member NAME");
-	if (option)
-		option[1] = 'F';
-	/* Those are options of A. */
-	if (first && option > first)
-		memmove(first, option, strlen(option) + 1);
-	char *of_a = strstr(text, "; --unpack none reads");
-	if (!of_a)
-		of_a = strstr(text, "; --trailing-data leaves");
-	if (of_a)
-		*of_a = '\0';
 }

@@ -195,11 +195,11 @@ parse_fd(struct progress *progress, const struct cli *cli)
 	int fd;
 
 	if (!cli_parse_int(text, &fd))
-		return cli_usage(cli_commands[cli->command].name,
+		return cli_usage(cli,
 			"--progress-fd: '%s' is not a file descriptor", text);
 	int flags = fcntl(fd, F_GETFL);
 	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
-		return cli_usage(cli_commands[cli->command].name,
+		return cli_usage(cli,
 			"--progress-fd: descriptor %s is not open for writing",
 			text);
 	/* The reader may close its end: the work continues without progress. */

@@ -107,8 +107,8 @@ parse_mode(const struct cli *cli, int source, unsigned sides, bool *drop)
 	} else if (strcmp(text, "keep") == 0) {
 		*drop = false;
 	} else {
-		return cli_usage(cli_commands[cli->command].name,
-			"--cache: '%s' is not keep, drop or auto", text);
+		return cli_usage(
+			cli, "--cache: '%s' is not keep, drop or auto", text);
 	}
 	return 0;
 }

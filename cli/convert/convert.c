@@ -18,8 +18,6 @@ parse(struct job *job)
 	if (rc == 0)
 		rc = cli_run(cli, &job->run);
 	if (rc == 0)
-		rc = cli_format(cli, OPTION_FORMAT, &job->open.format);
-	if (rc == 0)
 		rc = create_parse(job);
 	if (rc == 0)
 		rc = size_parse(job);
@@ -60,8 +58,9 @@ differs_in(const struct job *job, const unsigned char *bytes,
 		return image_fail(err, job->name, -EIO, "%s", differs);
 	return image_fail(err, job->name, -EIO, "%s: its %s is %s, not %s",
 		differs, algorithm->name,
-		cli_digest_text(algorithm, bytes, text),
-		cli_digest_text(algorithm, job->digests.list[0].bytes, wanted));
+		image_hash_text(bytes, algorithm->length, text),
+		image_hash_text(
+			job->digests.list[0].bytes, algorithm->length, wanted));
 }
 
 /*
@@ -235,9 +234,8 @@ write_output(struct job *job)
 		return rc;
 	if (job->write.keep_rest && (!job->store || convert_to_stdout(job))) {
 		image_store_close(job->store);
-		return cli_usage("convert",
-			"--keep-rest: DST is new, and has nothing behind the "
-			"image");
+		return cli_usage(job->cli, "--keep-rest: DST is new, and has "
+					   "nothing behind the image");
 	}
 	rc = write_target(
 		job, job->store ? &target_in_place : &target_new_file, &err);
@@ -276,17 +274,16 @@ refuse_stdout(const struct job *job)
 	if (!convert_to_stdout(job))
 		return 0;
 	if (job->create.compress && !job->format->always_compresses)
-		return cli_usage("convert",
+		return cli_usage(job->cli,
 			"-c: an image on stdout cannot be compressed: its "
 			"tables come first, and have the compressed lengths");
 	if (!job->format->streams)
-		return cli_usage("convert",
+		return cli_usage(job->cli,
 			"'-': a %s image cannot be written to stdout",
 			job->format->name);
 	if (job->cli->option[OPTION_VERIFY])
-		return cli_usage("convert",
-			"--verify: what was written to stdout cannot be read "
-			"back");
+		return cli_usage(job->cli, "--verify: what was written to "
+					   "stdout cannot be read back");
 	return 0;
 }
 
@@ -298,7 +295,7 @@ convert(struct job *job)
 	if (job->cli->option[OPTION_VERIFY] &&
 		image_source_is_forward(job->src)) {
 		if (!image_digest_library())
-			return cli_usage("convert",
+			return cli_usage(job->cli,
 				"--verify: the source comes as a stream, whose "
 				"digest is compared; this hone was built "
 				"without OpenSSL");
@@ -335,16 +332,15 @@ convert_run(const struct cli *cli)
 	struct job job = {.cli = cli,
 		.source = shown(cli->operands[0], "stdin"),
 		.name = shown(cli->operands[1], "stdout")};
-	struct image_error err;
 
 	int rc = layout_parse(&job);
 	if (rc == 0)
 		rc = parse(&job);
 	if (rc == 0)
 		rc = refuse_stdout(&job);
-	if (rc == 0 && cli_image_open(cli, 0, &job.open, &job.src, &err) < 0)
-		rc = cli_image_fail(job.source, &err);
-	else if (rc == 0)
+	if (rc == 0)
+		rc = cli_image_open(cli, 0, &job.open, &job.src);
+	if (rc == 0)
 		rc = convert(&job);
 	image_close(job.src);
 	free(job.layout.path);

@@ -6,60 +6,25 @@
 #include <sys/stat.h>
 #include "convert/convert.h"
 
+/* A KEY=VALUE of -o. */
 static int
-parse_pair(struct job *job, char *pair)
+set_choice(
+	const struct cli *cli, const char *key, const char *text, void *opaque)
 {
+	struct job *job = opaque;
+	const struct image_option *option;
 	struct image_error err;
 	uint64_t value;
-	char *equals = strchr(pair, '=');
 
-	if (equals)
-		*equals = '\0';
-	const struct image_option *option;
 	/* cli_open() has the options of SRC. */
-	if (cli_is_source_choice(pair))
+	if (cli_option_named(image_open_options(), key))
 		return 0;
-	int rc = cli_find_choice(job->format, pair, &option);
-	if (rc != 0)
-		return rc;
-	if (!equals)
-		return cli_usage("convert", "-o: '%s' is not KEY=VALUE", pair);
-	rc = cli_parse_choice(job->cli, option, equals + 1, &value);
+	int rc = cli_find_choice(cli, job->format, key, &option);
+	if (rc == 0)
+		rc = cli_parse_choice(cli, option, text, &value);
 	if (rc == 0 && job->format->set(&job->create, option, value, &err) < 0)
-		rc = cli_usage(
-			"convert", "-o %s=%s: %s", pair, equals + 1, err.text);
+		rc = cli_usage(cli, "-o %s=%s: %s", key, text, err.text);
 	return rc;
-}
-
-/* The values of -o, KEY=VALUE separated by commas. */
-static int
-parse_pairs(struct job *job)
-{
-	const char *text = job->cli->option[OPTION_CREATE];
-	if (!text)
-		return 0;
-	char *copy = strdup(text);
-	if (!copy)
-		return cli_fail(NULL, "out of memory");
-
-	int rc = 0;
-	char *rest = copy;
-	while (rc == 0 && rest) {
-		char *pair = strsep(&rest, ",");
-		rc = parse_pair(job, pair);
-	}
-	free(copy);
-	return rc;
-}
-
-static bool
-has_choice(const struct image_format *format, const char *key)
-{
-	const struct image_option *option = image_format_options(format);
-
-	while (option->name && strcmp(option->name, key) != 0)
-		option++;
-	return option->name;
 }
 
 /* The codec and its window determine the range of levels. */
@@ -75,13 +40,16 @@ parse_level(struct job *job, const char *level)
 	if (cli_parse_int(level, &create->level) && create->level >= 1 &&
 		create->level <= most)
 		return 0;
-	return cli_usage("convert", "--level: '%s': %s%s has 1 to %d%s", level,
+	return cli_usage(job->cli, "--level: '%s': %s%s has 1 to %d%s", level,
 		zstd ? "zstd" : "zlib",
 		create->fast           ? " with --fast"
 		: create->small_window ? " with --window 12"
 				       : "",
 		most,
-		!zstd && !limited && has_choice(job->format, "compression_type")
+		!zstd && !limited &&
+				cli_option_named(
+					image_format_options(job->format),
+					"compression_type")
 			? "; zstd (-o compression_type=zstd) has 1 to 19"
 			: "");
 }
@@ -95,10 +63,10 @@ refuse_for_archive(const struct job *job)
 	const char *what = job_packs(job) ? "a packed disk" : job->format->name;
 
 	if (cli->option[OPTION_COMPRESS])
-		return cli_usage("convert",
-			"-c: %s is always compressed; leave -c out", what);
+		return cli_usage(
+			cli, "-c: %s is always compressed; leave -c out", what);
 	if (fast || cli->option[OPTION_WINDOW])
-		return cli_usage("convert",
+		return cli_usage(cli,
 			"--%s: %s is always compressed by %s; --level chooses "
 			"speed or size",
 			fast ? "fast" : "window", what,
@@ -124,12 +92,12 @@ parse_compression(struct job *job)
 		cli->option[OPTION_COMPRESS] || job->format->always_compresses;
 	create->fast = cli->option[OPTION_FAST];
 	if (create->compress && !job->format->compresses)
-		return cli_usage("convert",
+		return cli_usage(cli,
 			"-c: %s cannot be compressed; -O qcow2 can, and --pack "
 			"zst packs a raw DST",
 			job->format->name);
 	if ((level || window || create->fast) && !create->compress && !archive)
-		return cli_usage("convert",
+		return cli_usage(cli,
 			job->format->compresses
 				? "--%s has no effect without -c"
 				: "--%s: %s cannot be compressed",
@@ -138,13 +106,13 @@ parse_compression(struct job *job)
 				 : "fast",
 			job->format->name);
 	if ((window || create->fast) && create->codec != IMAGE_CODEC_ZLIB)
-		return cli_usage("convert",
+		return cli_usage(cli,
 			"--%s needs compression_type=zlib, but it is zstd",
 			window ? "window" : "fast");
 	create->small_window = window && strcmp(window, "12") == 0;
 	if (window && !create->small_window && strcmp(window, "15") != 0)
-		return cli_usage("convert",
-			"--window: '%s' is neither 12 nor 15", window);
+		return cli_usage(
+			cli, "--window: '%s' is neither 12 nor 15", window);
 	return level ? parse_level(job, level) : 0;
 }
 
@@ -221,7 +189,7 @@ parse_format(struct job *job, enum image_packing *packing)
 	if (rc != 0)
 		return rc;
 	if (job->layout.path && job->format && job->format != raw)
-		return cli_usage("convert",
+		return cli_usage(job->cli,
 			"-O: the disk of an OCI layout is raw; -f raw "
 			"--allow-disguised adds an image as it is");
 	/* With -O, "disk.tar.gz" and "disk.qcow2.gz" are names only. */
@@ -268,10 +236,10 @@ parse_packing(struct job *job, enum image_packing named)
 	enum image_packing packing = image_packing_by_name(text);
 	if (packing != IMAGE_PACKING_NONE && !image_packing_writable(packing))
 		return cli_usage(
-			"convert", "--pack: '%s' is not zst, gz or none", text);
+			job->cli, "--pack: '%s' is not zst, gz or none", text);
 	job->create.packing = packing;
 	if (job_packs(job) && job->format != image_format_by_name("raw"))
-		return cli_usage("convert",
+		return cli_usage(job->cli,
 			"--pack: only a raw disk is packed, not %s",
 			job->format->name);
 	return 0;
@@ -288,11 +256,11 @@ parse_in_place(const struct job *job)
 	bool raw = strcmp(format, "raw") == 0;
 
 	if (job->cli->option[OPTION_NO_CREATE] && !raw)
-		return cli_usage("convert",
+		return cli_usage(job->cli,
 			"-n: only a raw DST is written in place, not %s",
 			format);
 	if (job->cli->option[OPTION_KEEP_REST] && !raw)
-		return cli_usage("convert",
+		return cli_usage(job->cli,
 			"--keep-rest: the end of a %s image is not known "
 			"before it is written",
 			format);
@@ -312,6 +280,6 @@ create_parse(struct job *job)
 	if (rc == 0)
 		rc = parse_in_place(job);
 	if (rc == 0)
-		rc = parse_pairs(job);
+		rc = cli_each_choice(job->cli, OPTION_CREATE, set_choice, job);
 	return rc ? rc : parse_compression(job);
 }

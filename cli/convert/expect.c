@@ -21,17 +21,17 @@ add_expected(struct job *job, const struct image_algorithm *algorithm)
 
 /* Returns CLI_USAGE after a message: algorithm is NULL or a weak one. */
 static int
-refuse_algorithm(const char *command, const char *option, const char *text,
+refuse_algorithm(const struct cli *cli, const char *option, const char *text,
 	size_t length, const struct image_algorithm *algorithm)
 {
 	char list[CLI_ALGORITHMS];
 
 	if (algorithm)
-		return cli_usage(command,
+		return cli_usage(cli,
 			"--%s: another image can be made that has the same %s; "
 			"use sha256",
 			option, algorithm->name);
-	return cli_usage(command,
+	return cli_usage(cli,
 		"--%s: '%.*s' is not an algorithm; the algorithms are %s",
 		option, (int)length, text, cli_list_algorithms(list, true));
 }
@@ -41,7 +41,6 @@ static int
 parse_digest(
 	const struct cli *cli, enum option_id id, struct image_expect *expect)
 {
-	const char *command = cli_commands[cli->command].name;
 	const char *name = cli_options[id].name;
 	const char *text = cli->option[id];
 	size_t length = strcspn(text, ":");
@@ -49,14 +48,13 @@ parse_digest(
 		image_algorithm_by_name(text, length);
 
 	if (!text[length])
-		return cli_usage(command, "--%s: '%s' is not ALGORITHM:HEX%s",
-			name, text,
-			id == OPTION_EXPECT_FILE ? " or @FILE" : "");
+		return cli_usage(cli, "--%s: '%s' is not ALGORITHM:HEX%s", name,
+			text, id == OPTION_EXPECT_FILE ? " or @FILE" : "");
 	if (!algorithm || !image_algorithm_is_safe(algorithm))
-		return refuse_algorithm(command, name, text, length, algorithm);
+		return refuse_algorithm(cli, name, text, length, algorithm);
 	const char *digits = text + length + 1;
 	if (!image_expect_hex(expect, algorithm, digits, strlen(digits)))
-		return cli_usage(command,
+		return cli_usage(cli,
 			"--%s: '%s' is not the %zu hexadecimal digits of %s",
 			name, digits, 2 * algorithm->length, algorithm->name);
 	return 0;
@@ -77,18 +75,16 @@ cli_expect(const struct cli *cli, int operand, struct image_expect *expect,
 	if (!list && text[0] == '@')
 		list = text + 1;
 	if (list && !*list)
-		return cli_usage(cli_commands[cli->command].name,
-			"--expect-file: '@' is not followed by the name of a "
-			"list");
+		return cli_usage(cli, "--expect-file: '@' is not followed by "
+				      "the name of a list");
 	if (list) {
 		rc = image_expect_in_list(expect, list, &how->network,
 			cli->addresses[operand], &err);
 		return rc < 0 ? cli_image_fail(list, &err) : 0;
 	}
 	if (cli->command == COMMAND_digest && cli->n_operands > 1)
-		return cli_usage("digest",
-			"--expect-file: a digest is that of one image; @FILE "
-			"has those of several");
+		return cli_usage(cli, "--expect-file: a digest is that of one "
+				      "image; @FILE has those of several");
 	return parse_digest(cli, OPTION_EXPECT_FILE, expect);
 }
 
@@ -99,7 +95,8 @@ cli_expect_json(struct json *json, const struct image_expect *expect)
 
 	json_open(json, "expect", '{');
 	json_string(json, expect->algorithm->name,
-		cli_digest_text(expect->algorithm, expect->bytes, text));
+		image_hash_text(
+			expect->bytes, expect->algorithm->length, text));
 	json_end(json, '}');
 }
 
@@ -140,17 +137,9 @@ expect_stream(struct job *job)
 int
 expect_verify(struct job *job, struct image_error *err)
 {
-	char text[CLI_DIGEST_TEXT], wanted[CLI_DIGEST_TEXT];
-	const struct image_algorithm *algorithm = job->expect.algorithm;
-
-	if (!algorithm || memcmp(job->digests.list[job->expected].bytes,
-				  job->expect.bytes, algorithm->length) == 0)
-		return 0;
-	image_fail(err, job->source, -EINVAL,
-		"the content is refused: its %s is %s, not %s", algorithm->name,
-		cli_digest_text(algorithm,
-			job->digests.list[job->expected].bytes, text),
-		cli_digest_text(algorithm, job->expect.bytes, wanted));
-	err->refused = true;
-	return -EINVAL;
+	return job->expect.algorithm
+		       ? image_expect_check(&job->expect,
+				 job->digests.list[job->expected].bytes,
+				 job->source, "the content", err)
+		       : 0;
 }

@@ -44,10 +44,10 @@ parse_name(struct job *job, const char *name)
 		n > 1 && job->layout.path[n - 1] == '/';)
 		job->layout.path[--n] = '\0';
 	if (!*job->layout.path)
-		return cli_usage("convert", "'%s' names no %s", shown,
+		return cli_usage(job->cli, "'%s' names no %s", shown,
 			job->layout.how.archive ? "file" : "folder");
 	if (tag && !is_tag(tag))
-		return cli_usage("convert",
+		return cli_usage(job->cli,
 			"'%s': '%s' is not a tag: at most %d letters, digits, "
 			"'_', '.' and '-', and none of the last two first",
 			shown, tag, IMAGE_LAYOUT_TAG);
@@ -63,25 +63,22 @@ parse_type(struct job *job, const char *type)
 
 	job->layout.how.container = !type || strcmp(type, "containerdisk") == 0;
 	if (!job->layout.how.container && strcmp(type, "artifact") != 0)
-		return cli_usage("convert",
+		return cli_usage(cli,
 			"--oci-type: '%s' is not containerdisk or artifact",
 			type);
 	if (cli->option[OPTION_PACK])
-		return cli_usage("convert",
-			"--pack: the layer of a containerdisk is packed by "
-			"gzip, and that of an artifact by zstd");
+		return cli_usage(cli,
+			"--pack: the layer of a containerdisk is packed "
+			"by gzip, and that of an artifact by zstd");
 	if (cli->option[OPTION_FORCE] && !job->layout.how.archive)
-		return cli_usage("convert",
-			"--force: the folder of a layout is not replaced; "
-			"remove it first");
+		return cli_usage(cli, "--force: the folder of a layout is not "
+				      "replaced; remove it first");
 	if (cli->option[OPTION_VERIFY] && job->layout.how.archive)
-		return cli_usage("convert",
-			"--verify: the archive of a layout is not read back; "
-			"oci:DIR is");
+		return cli_usage(cli, "--verify: the archive of a layout is "
+				      "not read back; oci:DIR is");
 	if (!image_digest_library())
-		return cli_usage("convert",
-			"an OCI layout has digests, and this hone was built "
-			"without OpenSSL");
+		return cli_usage(cli, "an OCI layout has digests, and this "
+				      "hone was built without OpenSSL");
 	return 0;
 }
 
@@ -94,9 +91,9 @@ layout_parse(struct job *job)
 	const char *folder = behind(name, FOLDER);
 
 	if (!archive && (!folder || behind(folder, "//")))
-		return type ? cli_usage("convert",
-				      "--oci-type: DST is neither oci:DIR nor "
-				      "oci-archive:FILE")
+		return type ? cli_usage(job->cli,
+				      "--oci-type: DST is neither "
+				      "oci:DIR nor oci-archive:FILE")
 			    : 0;
 	job->layout.how.archive = archive;
 	job->layout.how.platform = job->cli->option[OPTION_PLATFORM];

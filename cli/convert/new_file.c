@@ -4,19 +4,6 @@
 #include <fcntl.h>
 #include "convert/convert.h"
 
-static bool
-new_file_is_source(const void *source, int fd)
-{
-	return image_source_uses(source, fd);
-}
-
-static void
-new_file_visit_source(
-	const void *source, void (*call)(void *opaque, int fd), void *opaque)
-{
-	image_source_visit(source, call, opaque);
-}
-
 /* Set err to the message of a call of output/. */
 static int
 take_message(const struct job *job, struct image_error *err)
@@ -35,8 +22,6 @@ static int
 new_file_begin(struct job *job, struct image_error *err)
 {
 	const struct output_how how = {.force = job->cli->option[OPTION_FORCE],
-		.is_source = new_file_is_source,
-		.visit_source = new_file_visit_source,
 		.source = job->src,
 		.folder = job->layout.path && !job->layout.how.archive};
 	const char *path = job->layout.path ? job->layout.path : job->name;

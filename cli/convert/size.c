@@ -16,11 +16,10 @@ size_parse(struct job *job)
 	if (text && (!cli_parse_size(text + more, size) || *size == 0 ||
 			    *size >= IMAGE_SIZE_UNKNOWN))
 		return cli_usage(
-			"convert", "--size: '%s' is not a valid size", text);
+			job->cli, "--size: '%s' is not a valid size", text);
 	if (!text && job->cli->option[OPTION_MOVE_GPT])
-		return cli_usage("convert",
-			"--move-gpt: the GPT moves to the end that --size "
-			"sets");
+		return cli_usage(job->cli, "--move-gpt: the GPT moves to the "
+					   "end that --size sets");
 	return 0;
 }
 
@@ -76,14 +75,14 @@ size_apply(struct job *job)
 	if (!job->cli->option[OPTION_SIZE])
 		return 0;
 	if (job->create.unsized && job->run.growth && convert_to_stdout(job))
-		return cli_usage("convert",
+		return cli_usage(job->cli,
 			"--size: the size of SRC is not known before its end, "
 			"and stdout needs that of DST first; leave + out");
 	if (job->create.unsized && job->cli->option[OPTION_MOVE_GPT])
 		return cli_fail(job->source,
-			"is read once and has an unknown size, and --move-gpt "
-			"needs the size first; write it to a file that is not "
-			"packed");
+			"is read once and has an unknown size, "
+			"and --move-gpt needs the size first; "
+			"write it to a file that is not packed");
 	if (job->create.unsized)
 		return 0;
 	if (job->run.growth &&

@@ -14,12 +14,6 @@
 /* An hour. */
 #define MAX_TIMEOUT 3600
 
-static const char *
-command_name(const struct cli *cli)
-{
-	return cli_commands[cli->command].name;
-}
-
 int
 cli_format(const struct cli *cli, enum option_id id,
 	const struct image_format **format)
@@ -31,7 +25,7 @@ cli_format(const struct cli *cli, enum option_id id,
 		return 0;
 	*format = image_format_by_name(name);
 	if (*format && id == OPTION_FORMAT && !image_format_readable(*format))
-		return cli_usage(command_name(cli),
+		return cli_usage(cli,
 			"'%s' is only written; without -f, the disk in such an "
 			"archive is read",
 			name);
@@ -45,14 +39,12 @@ parse_block(const struct cli *cli, struct image_run *run)
 	uint64_t block = DEFAULT_BLOCK;
 
 	if (text && !cli_parse_size(text, &block))
-		return cli_usage(command_name(cli),
-			"-S: '%s' is not a valid size", text);
+		return cli_usage(cli, "-S: '%s' is not a valid size", text);
 	if (block == 0)
-		return cli_usage(command_name(cli),
-			"-S 0: zero detection cannot be turned off; "
-			"-S takes 512 to 2M");
+		return cli_usage(cli, "-S 0: zero detection cannot be turned "
+				      "off; -S takes 512 to 2M");
 	if (block < MIN_BLOCK || block > MAX_BLOCK || (block & (block - 1)))
-		return cli_usage(command_name(cli),
+		return cli_usage(cli,
 			"-S: '%s' is not a power of two from 512 to 2M", text);
 	run->block = (size_t)block;
 	return 0;
@@ -66,7 +58,7 @@ parse_threads(const struct cli *cli, struct image_run *run)
 
 	if (text && (!cli_parse_int(text, &threads) || threads < 1 ||
 			    threads > IMAGE_MAX_THREADS))
-		return cli_usage(command_name(cli),
+		return cli_usage(cli,
 			"--threads: '%s' is not a number from 1 to %d", text,
 			IMAGE_MAX_THREADS);
 	run->threads = (unsigned)threads;
@@ -82,11 +74,10 @@ parse_memory(const struct cli *cli, struct image_run *run)
 	if (!text)
 		return 0;
 	if (!cli_parse_size(text, &memory) || memory > SIZE_MAX)
-		return cli_usage(command_name(cli),
-			"--memory: '%s' is not a valid size", text);
+		return cli_usage(
+			cli, "--memory: '%s' is not a valid size", text);
 	if (memory < MIN_MEMORY)
-		return cli_usage(command_name(cli),
-			"--memory: '%s' is less than 8M", text);
+		return cli_usage(cli, "--memory: '%s' is less than 8M", text);
 	run->memory = (size_t)memory;
 	return 0;
 }
@@ -103,8 +94,8 @@ parse_max_size(const struct cli *cli, uint64_t untrusted, uint64_t *size)
 
 	*size = cli->option[OPTION_UNTRUSTED] ? untrusted : 0;
 	if (text && (!cli_parse_size(text, size) || *size == 0))
-		return cli_usage(command_name(cli),
-			"--max-size: '%s' is not a valid size", text);
+		return cli_usage(
+			cli, "--max-size: '%s' is not a valid size", text);
 	return 0;
 }
 
@@ -114,13 +105,13 @@ parse_rate(const struct cli *cli, struct image_run *run)
 	const char *text = cli->option[OPTION_RATE];
 
 	if (text && (!cli_parse_size(text, &run->rate) || run->rate == 0))
-		return cli_usage(command_name(cli),
+		return cli_usage(cli,
 			"--rate-limit: '%s' is not a valid number of bytes a "
 			"second",
 			text);
 	/* If a rate is below 1 KiB/s, its unit was probably forgotten. */
 	if (text && run->rate < 1024)
-		return cli_usage(command_name(cli),
+		return cli_usage(cli,
 			"--rate-limit: '%s' is %" PRIu64
 			" bytes a second; add a unit: %sM is %s MiB/s",
 			text, run->rate, text, text);
@@ -153,9 +144,9 @@ cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct)
 		strcmp(mode, "writethrough") == 0 ||
 		strcmp(mode, "unsafe") == 0)
 		return 0;
-	return cli_usage(command_name(cli),
-		"-%c: '%s' is not none, writeback, writethrough, directsync "
-		"or unsafe",
+	return cli_usage(cli,
+		"-%c: '%s' is not none, writeback, writethrough, directsync or "
+		"unsafe",
 		cli_options[id].letter, mode);
 }
 
@@ -164,7 +155,7 @@ print_trace(void *opaque, const char *text)
 {
 	const uint64_t *begin_ns = opaque;
 
-	cli_complain("trace %.3f: %s",
+	cli_fail(NULL, "trace %.3f: %s",
 		(double)(cli_now_ns() - *begin_ns) * 1e-9, text);
 }
 
@@ -185,7 +176,7 @@ parse_trace(const struct cli *cli, struct image_network *network)
 		else if (length == 3 && strncmp(text, "nbd", length) == 0)
 			network->nbd_trace = &trace;
 		else
-			return cli_usage(command_name(cli),
+			return cli_usage(cli,
 				"--trace: '%.*s' is not http or nbd",
 				(int)length, text);
 		if (!text[length])
@@ -203,11 +194,11 @@ parse_registry(const struct cli *cli, struct image_network *network)
 	const char *slash = platform ? strchr(platform, '/') : NULL;
 
 	if (platform && (!slash || slash == platform || !slash[1]))
-		return cli_usage(command_name(cli),
-			"--platform: '%s' is not OS/ARCH", platform);
+		return cli_usage(
+			cli, "--platform: '%s' is not OS/ARCH", platform);
 	if (annotation && (!strchr(annotation, '=') || annotation[0] == '='))
-		return cli_usage(command_name(cli),
-			"--oci-annotation: '%s' is not KEY=VALUE", annotation);
+		return cli_usage(cli, "--oci-annotation: '%s' is not KEY=VALUE",
+			annotation);
 	network->platform = platform;
 	network->annotation = annotation;
 	network->plain_http = cli->option[OPTION_PLAIN_HTTP];
@@ -226,11 +217,11 @@ parse_network(const struct cli *cli, struct image_network *network)
 
 	/* Others see the command line, and the header has secrets. */
 	if (header && (header[0] != '@' || !header[1]))
-		return cli_usage(command_name(cli),
-			"--http-header takes the name of a file: @FILE");
+		return cli_usage(
+			cli, "--http-header takes the name of a file: @FILE");
 	if (timeout && (!cli_parse_int(timeout, &seconds) || seconds < 1 ||
 			       seconds > MAX_TIMEOUT))
-		return cli_usage(command_name(cli),
+		return cli_usage(cli,
 			"--timeout: '%s' is not a number from 1 to %d", timeout,
 			MAX_TIMEOUT);
 	int rc = parse_registry(cli, network);
@@ -238,7 +229,7 @@ parse_network(const struct cli *cli, struct image_network *network)
 		return rc;
 	/* The variable of a script is not set. */
 	if ((file && !file[0]) || (directory && !directory[0]))
-		return cli_usage(command_name(cli), "--%s: the name is empty",
+		return cli_usage(cli, "--%s: the name is empty",
 			file && !file[0] ? "cacert" : "capath");
 	network->http_header_file = header ? header + 1 : NULL;
 	network->ca_file = file;
@@ -266,8 +257,9 @@ static void
 begin_spill(void *opaque, const char *name, const char *folder)
 {
 	(void)opaque;
-	cli_complain("%s: more of it is needed again than fits in memory: "
-		     "keeping bytes in a temporary file in %s",
+	cli_fail(NULL,
+		"%s: more of it is needed again than fits in memory: keeping "
+		"bytes in a temporary file in %s",
 		name, folder);
 }
 
@@ -275,7 +267,7 @@ static void
 report_left(void *opaque, const char *name, uint64_t bytes)
 {
 	(void)opaque;
-	cli_complain("%s: %s behind the packed data %s left", name,
+	cli_fail(NULL, "%s: %s behind the packed data %s left", name,
 		IMAGE_COUNT(bytes, "byte"), image_plural(bytes, "was", "were"));
 }
 
@@ -311,13 +303,13 @@ parse_unpack(const struct cli *cli, struct image_open *how)
 		bool alone = i == 0 && !text[length];
 		enum image_packing packing = parse_packing(text, length, alone);
 		if (packing == IMAGE_PACKINGS)
-			return cli_usage(command_name(cli),
+			return cli_usage(cli,
 				"--unpack: '%.*s' is not auto, none, gzip, xz, "
 				"zstd or bzip2%s",
 				(int)length, text,
 				alone ? "" : ", and a list has the last four");
 		if (i == IMAGE_ROUNDS)
-			return cli_usage(command_name(cli),
+			return cli_usage(cli,
 				"--unpack: '%s' has more than %d packings",
 				cli->option[OPTION_UNPACK], IMAGE_ROUNDS);
 		if (i == 0)
@@ -353,7 +345,9 @@ cli_open(const struct cli *cli, struct image_open *how)
 		cli->option[OPTION_QUIET] ? leave_silently : report_left;
 	if (cli->option[OPTION_TRAILING_DATA])
 		how->trailing = &trailing;
-	int rc = parse_network(cli, &how->network);
+	int rc = cli_format(cli, OPTION_FORMAT, &how->format);
+	if (rc == 0)
+		rc = parse_network(cli, &how->network);
 	if (rc == 0)
 		rc = parse_unpack(cli, how);
 	if (rc == 0)

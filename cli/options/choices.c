@@ -90,19 +90,28 @@ cli_print_choices(const struct cli *cli)
 	return cli_flush_stdout();
 }
 
-int
-cli_find_choice(const struct image_format *format, const char *key,
-	const struct image_option **out)
+const struct image_option *
+cli_option_named(const struct image_option *list, const char *key)
 {
+	while (list->name && strcmp(list->name, key) != 0)
+		list++;
+	return list->name ? list : NULL;
+}
+
+int
+cli_find_choice(const struct cli *cli, const struct image_format *format,
+	const char *key, const struct image_option **out)
+{
+	const struct image_option *list = image_format_options(format);
 	char text[CLI_SUGGESTION];
 	struct suggestion suggestion;
 
+	*out = cli_option_named(list, key);
+	if (*out)
+		return 0;
 	suggest_begin(&suggestion, key);
-	for (*out = image_format_options(format); (*out)->name; ++*out) {
-		if (strcmp((*out)->name, key) == 0)
-			return 0;
-		suggest_offer(&suggestion, (*out)->name);
-	}
+	for (; list->name; list++)
+		suggest_offer(&suggestion, list->name);
 	char word[64];
 	const char *dot = strchr(key, '.');
 	snprintf(word, sizeof(word), "-o %.*s",
@@ -110,8 +119,8 @@ cli_find_choice(const struct image_format *format, const char *key,
 	const char *hint = cli_find_hint(IN(convert), word, strlen(word));
 	if (hint)
 		return cli_usage(
-			"convert", "-o: '%s' is not possible: %s", key, hint);
-	return cli_usage("convert", "-o: '%s' is not an option of %s%s", key,
+			cli, "-o: '%s' is not possible: %s", key, hint);
+	return cli_usage(cli, "-o: '%s' is not an option of %s%s", key,
 		format->name,
 		suggestion.best ? suggest_text(&suggestion, "", text)
 				: "; -o help lists its options");
@@ -140,6 +149,9 @@ cli_parse_choice(const struct cli *cli, const struct image_option *option,
 	int number = 0;
 	bool valid = false;
 
+	if (!text)
+		return cli_usage(
+			cli, "-o: '%s' is not KEY=VALUE", option->name);
 	switch (option->type) {
 	case IMAGE_OPTION_SIZE:
 		valid = cli_parse_size(text, value);
@@ -159,48 +171,46 @@ cli_parse_choice(const struct cli *cli, const struct image_option *option,
 		break;
 	}
 	return valid ? 0
-		     : cli_usage(cli_commands[cli->command].name,
-			       "-o %s: '%s' %s%s", option->name, text, fault,
-			       option->words ? option->words : "");
+		     : cli_usage(cli, "-o %s: '%s' %s%s", option->name, text,
+			       fault, option->words ? option->words : "");
 }
 
-/* Returns the option of an image that is read, or NULL. */
-static const struct image_option *
-find_source_choice(const char *key)
+int
+cli_each_choice(const struct cli *cli, enum option_id id, cli_set_choice *set,
+	void *opaque)
 {
-	for (const struct image_option *option = image_open_options();
-		option->name; option++)
-		if (strcmp(option->name, key) == 0)
-			return option;
-	return NULL;
+	const char *text = cli->option[id];
+	char *copy = text ? strdup(text) : NULL;
+	char *rest = copy;
+	int rc = 0;
+
+	if (text && !copy)
+		return cli_fail(NULL, "out of memory");
+	while (rc == 0 && rest) {
+		char *key = strsep(&rest, ","), *value = key;
+		strsep(&value, "=");
+		rc = set(cli, key, value, opaque);
+	}
+	free(copy);
+	return rc;
 }
 
-bool
-cli_is_source_choice(const char *key)
-{
-	return find_source_choice(key);
-}
-
-/* One KEY=VALUE of -o. In convert, other keys are those of DST. */
+/* In convert, other keys are those of DST. */
 static int
-parse_source_pair(const struct cli *cli, char *pair, struct image_open *how)
+set_of_source(
+	const struct cli *cli, const char *key, const char *text, void *how)
 {
-	const char *command = cli_commands[cli->command].name;
-	char *equals = strchr(pair, '=');
-	uint64_t value;
+	const struct image_option *option =
+		cli_option_named(image_open_options(), key);
+	uint64_t value = 0;
 
-	if (equals)
-		*equals = '\0';
-	const struct image_option *option = find_source_choice(pair);
 	if (!option && cli->command == COMMAND_convert)
 		return 0;
 	if (!option)
-		return cli_usage(command,
+		return cli_usage(cli,
 			"-o: '%s' is not an option of an image that is read",
-			pair);
-	if (!equals)
-		return cli_usage(command, "-o: '%s' is not KEY=VALUE", pair);
-	int rc = cli_parse_choice(cli, option, equals + 1, &value);
+			key);
+	int rc = cli_parse_choice(cli, option, text, &value);
 	if (rc == 0)
 		image_open_set(how, option, value);
 	return rc;
@@ -209,19 +219,7 @@ parse_source_pair(const struct cli *cli, char *pair, struct image_open *how)
 int
 cli_source_choices(const struct cli *cli, struct image_open *how)
 {
-	const char *text =
-		cli->option[cli->command == COMMAND_convert ? OPTION_CREATE
-							    : OPTION_SOURCE];
-	char *copy = text ? strdup(text) : NULL;
-	char *rest = copy;
-	int rc = 0;
-
-	if (text && !copy)
-		return cli_fail(NULL, "out of memory");
-	while (rc == 0 && rest) {
-		char *pair = strsep(&rest, ",");
-		rc = parse_source_pair(cli, pair, how);
-	}
-	free(copy);
-	return rc;
+	return cli_each_choice(cli,
+		cli->command == COMMAND_convert ? OPTION_CREATE : OPTION_SOURCE,
+		set_of_source, how);
 }

@@ -153,10 +153,11 @@ find_group(const char *command, unsigned where, const char *name)
 		used += (size_t)snprintf(list + used, sizeof(list) - used,
 			"%s, ", cli_groups[id].name);
 	}
-	cli_usage(command,
+	cli_fail(NULL,
 		"--help: '%s' is not a group of options of hone %s; the groups "
 		"are %sall",
 		name, command, list);
+	cli_point_at_help(command);
 	return -1;
 }
 
@@ -230,7 +231,7 @@ help_run(const struct cli *cli)
 			return cli_refuse_command(name);
 	}
 	if (shell && !completion_print(shell))
-		return cli_usage("help",
+		return cli_usage(cli,
 			"--completion: '%s' is not bash, zsh or fish", shell);
 	if (!shell && cli->option[OPTION_RST])
 		print_rst(row);

@@ -141,14 +141,14 @@ refuse(struct refused *refused, int value, unsigned where, const char *argument)
 	int id = optopt ? option_by_value(optopt, where) : -1;
 
 	if (value == ':' && id >= 0) {
-		cli_complain("'%s' needs a value", argument);
+		cli_fail(NULL, "'%s' needs a value", argument);
 	} else if (optopt == 0) {
 		if (is_first(refused, argument))
 			cli_refuse_word(where, argument);
 	} else if (optopt >= NO_LETTER) {
 		if (is_first(refused, cli_options[id].name))
-			cli_complain(
-				"'--%s' takes no value", cli_options[id].name);
+			cli_fail(NULL, "'--%s' takes no value",
+				cli_options[id].name);
 	} else if (is_first_letter(refused, optopt)) {
 		cli_refuse_letter(where, optopt);
 	}

@@ -40,7 +40,7 @@ complain(unsigned where, const char *word, size_t length, const char *before,
 				      ? NULL
 				      : cli_commands[__builtin_ctz(where)].name;
 
-	cli_complain("'%.*s' is not an option of hone%s%s%s%s", (int)length,
+	cli_fail(NULL, "'%.*s' is not an option of hone%s%s%s%s", (int)length,
 		word, command ? " " : "", command ? command : "", before, hint);
 }
 
@@ -120,8 +120,8 @@ cli_refuse_word(unsigned where, const char *word)
 
 	if (length > 2 && list_options(where, word + 2, length - 2, list,
 				  sizeof(list)) > 1) {
-		cli_complain(
-			"'%.*s' is ambiguous: %s", (int)length, word, list);
+		cli_fail(NULL, "'%.*s' is ambiguous: %s", (int)length, word,
+			list);
 		return;
 	}
 	const struct hint_row *row = find_long_hint(where, word, length);
@@ -173,17 +173,16 @@ has_protocol(const char *word)
 int
 cli_refuse_protocol(const struct cli *cli, const char *operand)
 {
-	const char *command = cli_commands[cli->command].name;
 
 	if (image_is_address(operand) || !has_protocol(operand))
 		return 0;
 	if (cli->command == COMMAND_convert && operand == cli->operands[1])
-		return cli_usage(command,
+		return cli_usage(cli,
 			"'%s' is not a file: write a file, then copy the file "
 			"by \"qemu-img convert -n\"; ./NAME is a file of that "
 			"name",
 			operand);
-	return cli_usage(command,
+	return cli_usage(cli,
 		"'%s' is not a file: \"qemu-nbd --read-only --connect "
 		"/dev/nbd0 ADDRESS\" serves it as a block device; ./NAME is a "
 		"file of that name",
@@ -193,7 +192,6 @@ cli_refuse_protocol(const struct cli *cli, const char *operand)
 int
 cli_refuse_stream(const struct cli *cli, int operand)
 {
-	const char *command = cli_commands[cli->command].name;
 
 	if (strcmp(cli->operands[operand], "-") != 0 ||
 		cli->command == COMMAND_convert)
@@ -203,7 +201,7 @@ cli_refuse_stream(const struct cli *cli, int operand)
 		before++;
 	if (before == operand)
 		return 0;
-	return cli_usage(command, "only one image can come from stdin");
+	return cli_usage(cli, "only one image can come from stdin");
 }
 
 const char *
@@ -231,19 +229,18 @@ cli_refuse_format(const struct cli *cli, enum option_id id, const char *name)
 	/* QEMU's names of formats. */
 	static const char *const others[] = {"vhdx", "vdi", "qed", "qcow",
 		"luks", "parallels", "dmg", "bochs", "cloop", NULL};
-	const char *command = cli_commands[cli->command].name;
 	char list[CLI_FORMATS];
 
 	if (!is_among(others, name, strlen(name)))
-		return cli_usage(command,
+		return cli_usage(cli,
 			"'%s' is not a format; the formats are %s", name,
 			cli_list_formats(list, "", id == OPTION_OUTPUT_FORMAT));
 	if (id == OPTION_OUTPUT_FORMAT)
-		return cli_usage(command,
+		return cli_usage(cli,
 			"'%s' cannot be written: use -O qcow2, then \"qemu-img "
 			"convert -O %s\"",
 			name, name);
-	return cli_usage(command,
+	return cli_usage(cli,
 		"'%s' cannot be read: \"qemu-nbd --read-only --connect "
 		"/dev/nbd0 -f %s IMAGE\" serves it as a raw block device",
 		name, name);

@@ -358,7 +358,7 @@ output_mode(const struct output *output, gid_t group)
 {
 	struct limit limit = {.group = group, .mode = 0666};
 
-	output->how.visit_source(output->how.source, visit, &limit);
+	image_source_visit(output->how.source, visit, &limit);
 	if (limit.is_set && has_default_acl(output))
 		limit.mode =
 			with_both(limit.mode, limit.mode >> 3 & limit.mode & 6);

@@ -126,7 +126,7 @@ output_judge(struct output *output)
 		return refuse_kind(output, st.st_mode);
 	if (open_old(output) < 0)
 		return -1;
-	if (output->how.is_source(output->how.source, output->old.fd))
+	if (image_source_uses(output->how.source, output->old.fd))
 		return output_refuse(output, "is the source itself");
 	if (!output->how.force)
 		return output_refuse(

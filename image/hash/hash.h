@@ -38,10 +38,6 @@ int image_hash_end(struct image_hash *hash, unsigned char *digest,
 int image_hash_once(const struct image_hash *hash, const void *bytes,
 	size_t length, unsigned char *digest, struct image_error *err);
 
-/* tap.c: set text to the digits of a digest. Returns text. */
-const char *image_hash_text(
-	const unsigned char *bytes, size_t length, char *text);
-
 /*
  * sums.c: lists of digests, such as SHA256SUMS: the lines of line.c, also
  * within a clear-signed message of OpenPGP, whose signature is not checked.

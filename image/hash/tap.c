@@ -22,24 +22,34 @@ image_hash_text(const unsigned char *bytes, size_t length, char *text)
 	return text;
 }
 
+int
+image_expect_check(const struct image_expect *expect,
+	const unsigned char *digest, const char *name, const char *what,
+	struct image_error *err)
+{
+	size_t length = expect->algorithm->length;
+	char text[2][2 * IMAGE_DIGEST_MAX + 1];
+
+	if (memcmp(digest, expect->bytes, length) == 0)
+		return 0;
+	int rc = image_fail(err, name, -EINVAL,
+		"%s is refused: its %s is %s, not %s", what,
+		expect->algorithm->name,
+		image_hash_text(digest, length, text[0]),
+		image_hash_text(expect->bytes, length, text[1]));
+	err->refused = true;
+	return rc;
+}
+
 static int
 verify(struct expect_tap *t, struct image_error *err)
 {
-	const struct image_algorithm *algorithm = t->expect.algorithm;
-	char text[2][2 * IMAGE_DIGEST_MAX + 1];
 	unsigned char digest[IMAGE_DIGEST_MAX];
-
 	int rc = image_hash_end(t->hash, digest, err);
-	if (rc < 0)
-		return rc;
-	if (memcmp(digest, t->expect.bytes, algorithm->length) == 0)
-		return 0;
-	rc = image_fail(err, t->name, -EINVAL,
-		"the file is refused: its %s is %s, not %s", algorithm->name,
-		image_hash_text(digest, algorithm->length, text[0]),
-		image_hash_text(t->expect.bytes, algorithm->length, text[1]));
-	err->refused = true;
-	return rc;
+
+	return rc == 0 ? image_expect_check(
+				 &t->expect, digest, t->name, "the file", err)
+		       : rc;
 }
 
 static int

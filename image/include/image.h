@@ -1031,6 +1031,16 @@ bool image_algorithm_is_safe(const struct image_algorithm *algorithm);
 bool image_expect_hex(struct image_expect *expect,
 	const struct image_algorithm *algorithm, const char *digits,
 	size_t length);
+/* Set text to the digits of a digest. Returns text. */
+const char *image_hash_text(
+	const unsigned char *bytes, size_t length, char *text);
+/*
+ * Compare a digest with the one that is expected. Fails with err->refused:
+ * "NAME: WHAT is refused: its sha256 is ..., not ...".
+ */
+int image_expect_check(const struct image_expect *expect,
+	const unsigned char *digest, const char *name, const char *what,
+	struct image_error *err);
 /*
  * Set *expect to what a list such as SHA256SUMS has for the last part of an
  * image's address. list is a file of any kind, or an address with https, for
