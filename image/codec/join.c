@@ -17,24 +17,40 @@
 #define LONGEST 15
 #define END_OF_BLOCK 256
 
-/* What a code means: the bits of the code and of what follows it. 0 bits: no
- * such code. */
-struct code {
-	uint8_t bits;
-	uint8_t kind;
-};
+/*
+ * Tables of codes, which the next bits of the stream index. An entry has the
+ * bits of a code and of what follows it, and leads to the next table: that of
+ * lengths, that of distances, or the one for the rest of a code that is longer
+ * than ROOT. So a step is the same for each code and has no branch.
+ */
+#define ROOT 11
+#define REST (LONGEST - ROOT)
+/* Of an entry, from the lowest bit: the bits to skip, the mask of the next
+ * index, the place of the next table. */
+#define SKIP_BITS 6
+#define MASK_BITS 12
+#define SKIPPED(entry) ((entry) & ((1u << SKIP_BITS) - 1))
+#define MASK(entry) ((entry) >> SKIP_BITS & ((1u << MASK_BITS) - 1))
+#define PLACE(entry) ((entry) >> (SKIP_BITS + MASK_BITS))
+#define LEAD(place, bits)                                                      \
+	((uint32_t)(place) << (SKIP_BITS + MASK_BITS) | ((1u << (bits)) - 1)   \
+								<< SKIP_BITS)
 
-enum { NONE, LITERAL, LENGTH, END };
-
-struct table {
-	/* bits of the index: as many as the longest code has */
-	unsigned mask;
-	struct code codes[1 << LONGEST];
+/* Places of the tables. The first two have one entry, which leads to itself:
+ * there is no such code, and the block has ended. */
+enum {
+	NONE,
+	END,
+	LENGTH_TABLE,
+	DISTANCE_TABLE = LENGTH_TABLE + (1 << ROOT),
+	REST_TABLES = DISTANCE_TABLE + (1 << ROOT),
+	ENTRIES = REST_TABLES + ((LITERALS + DISTANCES) << REST)
 };
 
 struct tables {
-	struct table lengths;
-	struct table distances;
+	/* the end of the tables for rests */
+	unsigned end;
+	uint32_t entries[ENTRIES];
 };
 
 const size_t image_pack_memory = sizeof(struct tables);
@@ -49,10 +65,7 @@ struct walk {
 	uint64_t at;
 };
 
-/* Bits that peek() returns, or more. */
-#define PEEKED 57
-
-/* Returns the next bits; zeros follow the end. */
+/* Returns the next bits, 57 or more; zeros follow the end. */
 static uint64_t
 peek(const struct walk *w)
 {
@@ -87,61 +100,71 @@ reversed(unsigned code, unsigned bits)
 	return result;
 }
 
-/*
- * Fill a table that is indexed by the next bits of the stream. `codes` has the
- * meaning of each symbol, to which the length of its code is added.
+/* Returns the table for the rests of the codes that begin as `root` stands for.
  */
+static uint32_t *
+rest_table(struct tables *tables, uint32_t *root)
+{
+	if (PLACE(*root) < REST_TABLES) {
+		*root = LEAD(tables->end, REST) + ROOT;
+		memset(tables->entries + tables->end, 0, sizeof(*root) << REST);
+		tables->end += 1u << REST;
+	}
+	return tables->entries + PLACE(*root);
+}
+
+/* Fill the table at `place`. `codes` has the entry of each symbol, to which the
+ * length of its code is added. */
 static void
-fill(struct table *table, const uint8_t *lengths, const struct code *codes,
-	unsigned n)
+fill(struct tables *tables, unsigned place, const uint8_t *lengths,
+	const uint32_t *codes, unsigned n)
 {
 	unsigned counts[LONGEST + 1] = {0}, next[LONGEST + 2] = {0};
-	unsigned longest = LONGEST;
+	uint32_t *root = tables->entries + place;
 
 	for (unsigned i = 0; i < n; i++)
 		counts[lengths[i]]++;
 	counts[0] = 0;
 	for (unsigned bits = 1; bits <= LONGEST; bits++)
 		next[bits + 1] = (next[bits] + counts[bits]) << 1;
-	while (longest > 1 && counts[longest] == 0)
-		longest--;
-	table->mask = (1u << longest) - 1;
-	memset(table->codes, 0, sizeof(table->codes[0]) << longest);
+	memset(root, 0, sizeof(*root) << ROOT);
 	for (unsigned i = 0; i < n; i++) {
-		unsigned bits = lengths[i];
+		unsigned bits = lengths[i], width = ROOT;
 		if (bits == 0)
 			continue;
-		struct code code = codes[i];
-		code.bits = (uint8_t)(code.bits + bits);
 		unsigned first = reversed(next[bits]++, bits);
-		for (unsigned j = first; j <= table->mask; j += 1u << bits)
-			table->codes[j] = code;
+		uint32_t *table = root;
+		if (bits > ROOT) {
+			table = rest_table(
+				tables, &root[first & ((1u << ROOT) - 1)]);
+			first >>= ROOT;
+			bits -= ROOT;
+			width = REST;
+		}
+		for (; first < 1u << width; first += 1u << bits)
+			table[first] = codes[i] + bits;
 	}
-}
-
-static inline struct code
-look_up(const struct table *table, uint64_t bits)
-{
-	return table->codes[bits & table->mask];
 }
 
 static void
 fill_all(struct tables *tables, const uint8_t *lengths, unsigned n_literals,
 	unsigned n_distances)
 {
-	struct code codes[LITERALS] = {{0}};
+	uint32_t codes[LITERALS];
 
+	tables->entries[NONE] = LEAD(NONE, 0);
+	tables->entries[END] = LEAD(END, 0);
+	tables->end = REST_TABLES;
 	for (unsigned i = 0; i < DISTANCES; i++)
-		codes[i].bits = (uint8_t)(i < 4 ? 0 : (i - 2) / 2);
-	fill(&tables->distances, lengths + n_literals, codes, n_distances);
+		codes[i] = LEAD(LENGTH_TABLE, ROOT) + (i < 4 ? 0 : (i - 2) / 2);
+	fill(tables, DISTANCE_TABLE, lengths + n_literals, codes, n_distances);
 	for (unsigned i = 0; i < END_OF_BLOCK; i++)
-		codes[i] = (struct code){0, LITERAL};
-	codes[END_OF_BLOCK] = (struct code){0, END};
+		codes[i] = LEAD(LENGTH_TABLE, ROOT);
+	codes[END_OF_BLOCK] = LEAD(END, 0);
 	for (unsigned i = END_OF_BLOCK + 1; i < LITERALS; i++)
-		codes[i] = (struct code){
-			(uint8_t)(i < 265 || i == 285 ? 0 : (i - 261) / 4),
-			LENGTH};
-	fill(&tables->lengths, lengths, codes, n_literals);
+		codes[i] = LEAD(DISTANCE_TABLE, ROOT) +
+			   (i < 265 || i == 285 ? 0 : (i - 261) / 4);
+	fill(tables, LENGTH_TABLE, lengths, codes, n_literals);
 }
 
 static bool
@@ -165,13 +188,12 @@ read_lengths(
 {
 	static const uint8_t order[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4,
 		12, 3, 13, 2, 14, 1, 15};
-	/* the kind is the symbol */
-	struct code codes[19];
+	uint32_t codes[19];
 	uint8_t packed[19] = {0};
 	unsigned n, value, repeat;
 
 	for (unsigned i = 0; i < 19; i++)
-		codes[i] = (struct code){0, (uint8_t)i};
+		codes[i] = i << SKIP_BITS;
 	if (!take(w, 4, &n))
 		return false;
 	for (unsigned i = 0; i < n + 4; i++) {
@@ -179,23 +201,26 @@ read_lengths(
 			return false;
 		packed[order[i]] = (uint8_t)value;
 	}
-	fill(&tables->lengths, packed, codes, 19);
+	fill(tables, LENGTH_TABLE, packed, codes, 19);
 	for (unsigned i = 0; i < total;) {
-		struct code code = look_up(&tables->lengths, peek(w));
-		if (code.bits == 0 || w->end - w->at < code.bits)
+		uint32_t code =
+			tables->entries[LENGTH_TABLE +
+					(peek(w) & MASK(LEAD(0, ROOT)))];
+		unsigned symbol = code >> SKIP_BITS;
+		if (code == 0 || w->end - w->at < SKIPPED(code))
 			return false;
-		w->at += code.bits;
-		value = code.kind < 16 ? code.kind : 0;
+		w->at += SKIPPED(code);
+		value = symbol < 16 ? symbol : 0;
 		repeat = 1;
-		if (code.kind == 16) {
+		if (symbol == 16) {
 			if (i == 0 || !take(w, 2, &repeat))
 				return false;
 			repeat += 3;
 			value = lengths[i - 1];
-		} else if (code.kind > 16) {
-			if (!take(w, code.kind == 17 ? 3 : 7, &repeat))
+		} else if (symbol > 16) {
+			if (!take(w, symbol == 17 ? 3 : 7, &repeat))
 				return false;
-			repeat += code.kind == 17 ? 3 : 11;
+			repeat += symbol == 17 ? 3 : 11;
 		}
 		if (repeat > total - i)
 			return false;
@@ -208,30 +233,22 @@ read_lengths(
 static bool
 skip_codes(struct walk *w, const struct tables *tables)
 {
-	while (w->at <= w->end) {
-		uint64_t bits = peek(w);
-		unsigned used = 0;
-		struct code code;
-		/* One peek has several literals. */
-		do {
-			code = look_up(&tables->lengths, bits >> used);
-			used += code.bits;
-		} while (code.kind == LITERAL && used <= PEEKED - LONGEST);
-		w->at += used;
-		if (code.kind == LITERAL)
-			continue;
-		if (code.kind != LENGTH)
-			return code.kind == END && w->at <= w->end;
-		/* A peek behind the end would read other memory. */
-		if (w->at > w->end)
-			return false;
-		bits = used <= PEEKED - LONGEST ? bits >> used : peek(w);
-		struct code distance = look_up(&tables->distances, bits);
-		if (distance.bits == 0)
-			return false;
-		w->at += distance.bits;
+	uint32_t entry = LEAD(LENGTH_TABLE, ROOT);
+	uint64_t bits = peek(w);
+
+	/* Two steps take up to 24 and 16 bits, and the next one looks at ROOT
+	 * bits. It needs no bits of the next peek, so it does not wait for it.
+	 * A peek behind the end would read other memory. */
+	while (PLACE(entry) > END && w->at <= w->end) {
+		uint64_t ahead = peek(w);
+		entry = tables->entries[PLACE(entry) + (bits & MASK(entry))];
+		w->at += SKIPPED(entry);
+		bits = ahead >> SKIPPED(entry);
+		entry = tables->entries[PLACE(entry) + (bits & MASK(entry))];
+		w->at += SKIPPED(entry);
+		bits >>= SKIPPED(entry);
 	}
-	return false;
+	return PLACE(entry) == END && w->at <= w->end;
 }
 
 static bool
