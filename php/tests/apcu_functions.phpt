@@ -1,7 +1,5 @@
 --TEST--
 The functions of APCu have the results of APCu 5.1.22
---EXTENSIONS--
-hone
 --SKIPIF--
 <?php
 require __DIR__ . '/apcu_served.inc';

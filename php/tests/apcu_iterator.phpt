@@ -1,11 +1,7 @@
 --TEST--
 APCUIterator: a key that goes between the listing and the look has no element; the memory of lists and iterators
---EXTENSIONS--
-hone
 --SKIPIF--
-<?php
-require __DIR__ . '/apcu_served.inc';
-?>
+<?php require __DIR__ . '/apcu_served.inc'; ?>
 --INI--
 hone.cache_cli=1
 apc.enable_cli=1

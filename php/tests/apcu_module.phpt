@@ -1,11 +1,7 @@
 --TEST--
 The extension apcu: programs that ask for its name get the answers of APCu
---EXTENSIONS--
-hone
 --SKIPIF--
-<?php
-require __DIR__ . '/apcu_served.inc';
-?>
+<?php require __DIR__ . '/apcu_served.inc'; ?>
 --INI--
 apc.enable_cli=1
 --FILE--

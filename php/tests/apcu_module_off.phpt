@@ -1,11 +1,7 @@
 --TEST--
 The extension apcu: where there is none, and where it is disabled
---EXTENSIONS--
-hone
 --SKIPIF--
-<?php
-require __DIR__ . '/apcu_served.inc';
-?>
+<?php require __DIR__ . '/apcu_served.inc'; ?>
 --FILE--
 <?php
 $php = getenv('TEST_PHP_EXECUTABLE') . ' ' . getenv('TEST_PHP_EXTRA_ARGS');

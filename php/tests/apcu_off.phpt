@@ -1,7 +1,5 @@
 --TEST--
 The functions of APCu: where they do not exist, and invalid settings
---EXTENSIONS--
-hone
 --FILE--
 <?php
 $php = getenv('TEST_PHP_EXECUTABLE') . ' ' . getenv('TEST_PHP_EXTRA_ARGS');

@@ -1,11 +1,7 @@
 --TEST--
 apcu_*: a value that is not stored gives no warning, and the log has one line a minute
---EXTENSIONS--
-hone
 --SKIPIF--
-<?php
-require __DIR__ . '/apcu_served.inc';
-?>
+<?php require __DIR__ . '/apcu_served.inc'; ?>
 --INI--
 hone.cache_cli=1
 hone.cache_size=2M

@@ -1,11 +1,7 @@
 --TEST--
 apcu_*: methods of stored objects throw, or change the arguments by reference
---EXTENSIONS--
-hone
 --SKIPIF--
-<?php
-require __DIR__ . '/apcu_served.inc';
-?>
+<?php require __DIR__ . '/apcu_served.inc'; ?>
 --INI--
 apc.enable_cli=1
 hone.cache_cli=1

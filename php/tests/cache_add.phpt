@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: inc, dec and cas; add and replace, lifetimes, and invalid arguments
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 --FILE--

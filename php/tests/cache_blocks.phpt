@@ -1,7 +1,5 @@
 --TEST--
 hone.cache_read=block: one copy for each value and request
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 hone.cache_read=block

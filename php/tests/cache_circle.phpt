@@ -1,7 +1,6 @@
 --TEST--
 Hone\Cache: processes and fibers that compute values for one another do not wait in a circle
 --EXTENSIONS--
-hone
 pcntl
 posix
 --INI--

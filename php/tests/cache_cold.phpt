@@ -1,7 +1,5 @@
 --TEST--
 Values in the cold form: while memory is short, arrays and objects are stored so
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 hone.cache_size=2M

@@ -1,11 +1,7 @@
 --TEST--
 Values in the cold form: a damaged one is a miss, and the log has a line; with a right sum, it is never more than another value
---EXTENSIONS--
-hone
 --SKIPIF--
-<?php
-if (getenv('USE_ZEND_ALLOC') === '0') die('skip valgrind has a memory of its own');
-?>
+<?php if (getenv('USE_ZEND_ALLOC') === '0') die('skip valgrind has a memory of its own'); ?>
 --INI--
 hone.cache_cli=1
 hone.cache_size=2M

@@ -1,7 +1,5 @@
 --TEST--
 Values in the cold form that LZ4 makes shorter: they are the same, and a damaged one is a miss
---EXTENSIONS--
-hone
 --SKIPIF--
 <?php
 if (getenv('USE_ZEND_ALLOC') === '0') die('skip valgrind has a memory of its own');

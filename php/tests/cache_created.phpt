@@ -1,11 +1,7 @@
 --TEST--
 Hone\Cache, apcu_*: the time of creation of a key does not change
---EXTENSIONS--
-hone
 --SKIPIF--
-<?php
-require __DIR__ . '/apcu_served.inc';
-?>
+<?php require __DIR__ . '/apcu_served.inc'; ?>
 --INI--
 hone.cache_cli=1
 apc.enable_cli=1

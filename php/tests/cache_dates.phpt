@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: dates of each kind of zone have the result of unserialize(serialize()), and change as such dates
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 memory_limit=512M

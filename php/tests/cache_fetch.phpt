@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: keys one by one, several at a time, and by their prefix; entries
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 --FILE--

@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: fetch_field reads one element of a value
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 hone.cache_size=1M

@@ -1,7 +1,6 @@
 --TEST--
 Hone\Cache: processes that were forked share one cache
 --EXTENSIONS--
-hone
 pcntl
 --INI--
 hone.cache_cli=1

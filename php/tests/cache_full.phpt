@@ -1,7 +1,6 @@
 --TEST--
 Hone\Cache: the log says once for all processes that values are evicted soon after the start
 --EXTENSIONS--
-hone
 pcntl
 --INI--
 hone.cache_cli=1

@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: info, metrics, memory_map, phpinfo()
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 hone.cache_size=8M

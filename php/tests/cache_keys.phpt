@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: keys of equal hash, of equal rows, and of tables that are alike
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 hone.cache_size=64M

@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: a key that the request has fetched before, and a request that grows old with it
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 hone.cache_size=4M

@@ -1,11 +1,7 @@
 --TEST--
 Hone\Cache: a lazy object is refused before its initialization
---EXTENSIONS--
-hone
 --SKIPIF--
-<?php
-if (PHP_VERSION_ID < 80400) die('skip PHP 8.4 has lazy objects');
-?>
+<?php if (PHP_VERSION_ID < 80400) die('skip PHP 8.4 has lazy objects'); ?>
 --INI--
 hone.cache_cli=1
 --FILE--

@@ -1,11 +1,7 @@
 --TEST--
 Hone\Cache: memory_limit holds for copies, and a fatal error leaves the cache usable
---EXTENSIONS--
-hone
 --SKIPIF--
-<?php
-if (getenv('USE_ZEND_ALLOC') === '0') die('skip PHP has no memory_limit without its own allocator');
-?>
+<?php if (getenv('USE_ZEND_ALLOC') === '0') die('skip PHP has no memory_limit without its own allocator'); ?>
 --INI--
 hone.cache_cli=1
 memory_limit=16M

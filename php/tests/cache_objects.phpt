@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: each fetch makes new objects, and what changes one of them does not reach the cache
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 hone.cache_size=16M

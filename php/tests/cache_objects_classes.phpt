@@ -1,7 +1,6 @@
 --TEST--
 Hone\Cache: if a class has changed since the store, a fetch has the result of unserialize()
 --EXTENSIONS--
-hone
 pcntl
 --INI--
 hone.cache_cli=1

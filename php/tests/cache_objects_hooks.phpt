@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: __serialize() and __sleep() are called once in a store, __unserialize() and __wakeup() once in a fetch
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 hone.cache_size=16M

@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: a value has the names of each class once, whatever the order of its objects, and in each store
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 hone.cache_size=16M

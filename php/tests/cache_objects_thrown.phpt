@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: a store visits a variable of an answer once, and stores nothing if a destructor throws
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 --FILE--

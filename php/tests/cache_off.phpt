@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: without a cache, every method returns the result for an empty cache
---EXTENSIONS--
-hone
 --FILE--
 <?php
 use Hone\Cache;

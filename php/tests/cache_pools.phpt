@@ -1,7 +1,5 @@
 --TEST--
 hone.cache_pools: names that a file, a page or a label cannot have are refused
---EXTENSIONS--
-hone
 --FILE--
 <?php
 $ini = __DIR__ . '/cache_pools.ini';

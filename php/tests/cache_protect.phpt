@@ -1,12 +1,9 @@
 --TEST--
 hone.cache_protect: a write to a value of the cache ends the process with a message
 --EXTENSIONS--
-hone
 ffi
 --SKIPIF--
-<?php
-if (getenv('USE_ZEND_ALLOC') === '0') die('skip valgrind counts the signal that is expected');
-?>
+<?php if (getenv('USE_ZEND_ALLOC') === '0') die('skip valgrind counts the signal that is expected'); ?>
 --INI--
 hone.cache_cli=1
 --FILE--

@@ -1,7 +1,5 @@
 --TEST--
 hone.cache_read: every mode returns the same values, and block copies have a budget
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 hone.cache_block_bytes=1M

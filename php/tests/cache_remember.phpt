@@ -1,7 +1,6 @@
 --TEST--
 Hone\Cache: remember computes a value once, also if several processes need it at the same time
 --EXTENSIONS--
-hone
 pcntl
 posix
 --INI--

@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache::remember() in several fibers, which end in another order than they began
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 --FILE--

@@ -1,7 +1,5 @@
 --TEST--
 Settings: an invalid number is refused by one sentence with the value and its replacement
---EXTENSIONS--
-hone
 --FILE--
 <?php
 $php = getenv('TEST_PHP_EXECUTABLE') . ' ' . str_replace("'", '', getenv('TEST_PHP_EXTRA_ARGS'));

@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache::save() and load(): values, lifetimes, tags, and files that are refused
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 --FILE--

@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache::load(): damaged snapshots and objects with correct checksums are refused or harmless
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 hone.cache_size=2M

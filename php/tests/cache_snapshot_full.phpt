@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache::load(): the most used values are loaded if the cache is smaller
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 hone.cache_size=16M

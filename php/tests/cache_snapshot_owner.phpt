@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache::load(): a file of another user is refused
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 --SKIPIF--

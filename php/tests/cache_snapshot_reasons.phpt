@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache::load(): the warning about a refused file names the field and its value
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 hone.cache_size=2M

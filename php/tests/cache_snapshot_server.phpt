@@ -1,11 +1,7 @@
 --TEST--
 hone.cache_snapshot: a server writes the cache at its end, and reads it at its start
---EXTENSIONS--
-hone
 --SKIPIF--
-<?php
-if (!getenv('TEST_PHP_CGI_EXECUTABLE')) die('skip php-cgi is not installed');
-?>
+<?php if (!getenv('TEST_PHP_CGI_EXECUTABLE')) die('skip php-cgi is not installed'); ?>
 --FILE--
 <?php
 require __DIR__ . '/cache_snapshot.inc';

@@ -1,7 +1,6 @@
 --TEST--
 Hone\Cache, apcu_*: a process that is stopped while it stores does not stop others
 --EXTENSIONS--
-hone
 pcntl
 posix
 --INI--

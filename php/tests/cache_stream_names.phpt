@@ -1,12 +1,9 @@
 --TEST--
 PHP releases the names of stream filters and wrappers before the request releases their memory
 --EXTENSIONS--
-hone
 pcntl
 --SKIPIF--
-<?php
-if (!getenv('TEST_PHP_CGI_EXECUTABLE')) die('skip needs php-cgi');
-?>
+<?php if (!getenv('TEST_PHP_CGI_EXECUTABLE')) die('skip needs php-cgi'); ?>
 --FILE--
 <?php
 /*

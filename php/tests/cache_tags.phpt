@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: values with a tag are removed when the tag is invalidated
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 --FILE--

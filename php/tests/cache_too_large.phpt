@@ -1,7 +1,5 @@
 --TEST--
 A value that is too large: the message has the setting and a size that is enough, and no HTML
---EXTENSIONS--
-hone
 --FILE--
 <?php
 use Hone\Cache;

@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: values that can be stored, and values that are refused
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 --FILE--

@@ -1,7 +1,5 @@
 --TEST--
 hone.cpu_limit: "generic" selects the generic variants; no script may change it, and PHP warns at its start of a name that is not a feature
---EXTENSIONS--
-hone
 --INI--
 hone.cpu_limit=mmx,generic,sse2x
 --FILE--

@@ -1,7 +1,5 @@
 --TEST--
 readfile(), file(), copy(), fread(), stream_get_contents(), fpassthru(): the same with hone.file_reads off and on
---EXTENSIONS--
-hone
 --INI--
 realpath_cache_ttl=3600
 --FILE--

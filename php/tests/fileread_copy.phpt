@@ -1,11 +1,7 @@
 --TEST--
 copy(): modes, files without room, and copies between filesystems: the same with hone.file_reads off and on
---EXTENSIONS--
-hone
 --SKIPIF--
-<?php
-if (!is_dir('/proc/self/fd')) die('skip no /proc/self/fd');
-?>
+<?php if (!is_dir('/proc/self/fd')) die('skip no /proc/self/fd'); ?>
 --FILE--
 <?php
 $name = __DIR__ . '/fileread_copy.tmp';

@@ -1,7 +1,5 @@
 --TEST--
 hone.file_reads: an expired entry of PHP's realpath cache is not used
---EXTENSIONS--
-hone
 --INI--
 realpath_cache_ttl=1
 --FILE--

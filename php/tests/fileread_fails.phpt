@@ -1,7 +1,5 @@
 --TEST--
 A regular file that cannot be read: the notices of PHP
---EXTENSIONS--
-hone
 --SKIPIF--
 <?php
 // The file has a size of 4096, and read() fails with EINVAL: the loopback device

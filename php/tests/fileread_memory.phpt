@@ -1,7 +1,5 @@
 --TEST--
 hone.file_reads: memory that exceeds memory_limit, or that the system refuses, ends the request as in PHP, without an open file
---EXTENSIONS--
-hone
 --SKIPIF--
 <?php
 if (!is_dir('/proc/self/fd')) die('skip no /proc/self/fd');

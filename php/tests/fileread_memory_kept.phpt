@@ -1,7 +1,5 @@
 --TEST--
 hone.file_reads: memory of strings: huge pages if they are on, and no leak
---EXTENSIONS--
-hone
 --INI--
 memory_limit=-1
 hone.file_reads=1

@@ -1,7 +1,5 @@
 --TEST--
 readfile(), fpassthru(): output in PHP's pieces, and the end of file where PHP sees it
---EXTENSIONS--
-hone
 --INI--
 pcre.jit=0
 --FILE--

@@ -1,7 +1,5 @@
 --TEST--
 readfile(): output that ends the request leaves no mapping and no descriptor
---EXTENSIONS--
-hone
 --SKIPIF--
 <?php
 if (!getenv('TEST_PHP_CGI_EXECUTABLE')) die('skip no php-cgi, whose output can be closed');

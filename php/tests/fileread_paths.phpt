@@ -1,7 +1,5 @@
 --TEST--
 Paths that fail, appear, disappear and change their kind: the same with hone.file_reads off and on
---EXTENSIONS--
-hone
 --FILE--
 <?php
 require __DIR__ . '/differential/calls.inc';

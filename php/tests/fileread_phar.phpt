@@ -1,7 +1,6 @@
 --TEST--
 hone.file_reads: Phar::interceptFileFuncs() still serves relative paths in an archive
 --EXTENSIONS--
-hone
 phar
 --INI--
 phar.readonly=0

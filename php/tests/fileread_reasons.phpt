@@ -1,7 +1,5 @@
 --TEST--
 hone.file_reads: the calls on the fast path, and the reasons why others fall back
---EXTENSIONS--
-hone
 --INI--
 hone.file_reads=1
 disable_functions=fpassthru

@@ -1,7 +1,6 @@
 --TEST--
 A signal interrupts the open of a FIFO, as in PHP
 --EXTENSIONS--
-hone
 pcntl
 posix
 --SKIPIF--

@@ -1,7 +1,5 @@
 --TEST--
 file_get_contents(): a userland "file" wrapper, open_basedir and the realpath cache take effect
---EXTENSIONS--
-hone
 --INI--
 realpath_cache_ttl=120
 --FILE--

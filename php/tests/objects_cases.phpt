@@ -1,11 +1,7 @@
 --TEST--
 Hone\Cache and apcu_*: objects by hand have the result of unserialize(serialize()), by each function
---EXTENSIONS--
-hone
 --SKIPIF--
-<?php
-require __DIR__ . '/apcu_served.inc';
-?>
+<?php require __DIR__ . '/apcu_served.inc'; ?>
 --INI--
 hone.cache_cli=1
 memory_limit=512M

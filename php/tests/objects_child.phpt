@@ -1,15 +1,11 @@
 --TEST--
 Hone\Cache: a child fetches objects that the parent stored, also with a closed slot
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 hone.cache_shared_seconds=0
 memory_limit=512M
 --SKIPIF--
-<?php
-if (!function_exists('pcntl_fork')) die('skip pcntl is not there');
-?>
+<?php if (!function_exists('pcntl_fork')) die('skip pcntl is not there'); ?>
 --FILE--
 <?php
 namespace Objects;

@@ -1,13 +1,9 @@
 --TEST--
 Hone\Cache: if a class changes between store and fetch, the result is that of unserialize()
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 --SKIPIF--
-<?php
-if (!function_exists('pcntl_fork')) die('skip pcntl is not there');
-?>
+<?php if (!function_exists('pcntl_fork')) die('skip pcntl is not there'); ?>
 --FILE--
 <?php
 namespace Objects;

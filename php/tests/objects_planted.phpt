@@ -1,14 +1,10 @@
 --TEST--
 Hone\Cache: the test of random graphs detects each bug that is planted into a fetch
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 memory_limit=512M
 --SKIPIF--
-<?php
-if (getenv('USE_ZEND_ALLOC') === '0') die('skip a check of the test itself: not under valgrind');
-?>
+<?php if (getenv('USE_ZEND_ALLOC') === '0') die('skip a check of the test itself: not under valgrind'); ?>
 --FILE--
 <?php
 namespace Objects;

@@ -1,7 +1,6 @@
 --TEST--
 Hone\Cache: random graphs of objects whose classes are preloaded equal the results of unserialize(serialize())
 --EXTENSIONS--
-hone
 opcache
 --INI--
 hone.cache_cli=1

@@ -1,7 +1,5 @@
 --TEST--
 Hone\Cache: random graphs of objects equal the results of unserialize(serialize())
---EXTENSIONS--
-hone
 --INI--
 hone.cache_cli=1
 memory_limit=512M

@@ -1,7 +1,5 @@
 --TEST--
 phpinfo() has a section on hone, with a row for each function and reason
---EXTENSIONS--
-hone
 --FILE--
 <?php
 ob_start();
