@@ -345,60 +345,6 @@ TEST(full_and_empty_are_facts_on_one_cpu)
 }
 
 /*
- * Groups of a few elements between two threads that yield while they wait: a
- * loaded machine runs it in a second, and ThreadSanitizer sees every order.
- */
-
-#define CAPACITY 37 /* so that groups also meet the end of the slots */
-#define GROUPS 20000
-#define MOST 8
-
-static size_t
-size_of(size_t group)
-{
-	return 1 + group % MOST;
-}
-
-static void *
-produce_groups(void *ring)
-{
-	static uintptr_t next;
-
-	for (size_t group = 0; group < GROUPS; group++) {
-		void *elements[MOST];
-
-		for (size_t i = 0; i < size_of(group); i++)
-			elements[i] = (void *)++next;
-		while (hone_ring_enqueue_bulk(ring, elements, size_of(group)))
-			sched_yield();
-	}
-	return NULL;
-}
-
-TEST(groups_of_a_few_arrive_once_and_in_order)
-{
-	struct hone_ring *ring;
-	pthread_t producer;
-	uintptr_t next = 0;
-
-	assert_ok(hone_ring_create(&ring, CAPACITY, HONE_RING_SPSC));
-	assert_ok(pthread_create(&producer, NULL, produce_groups, ring));
-	for (size_t group = 0; group < GROUPS; group++) {
-		void *elements[MOST];
-
-		while (hone_ring_dequeue_bulk(ring, elements, size_of(group)))
-			sched_yield();
-		for (size_t i = 0; i < size_of(group); i++)
-			if ((uintptr_t)elements[i] != ++next)
-				fail_msg("%zu is not %zu", (size_t)elements[i],
-					(size_t)next);
-	}
-	assert_ok(pthread_join(producer, NULL));
-	assert_int_equal(hone_ring_count(ring), 0);
-	hone_ring_destroy(ring);
-}
-
-/*
  * Calls that stop where they read the caller's elements, or write them: these
  * lie in a page that is closed. What other threads do meanwhile has one order,
  * by relaxed turns, which pass on nothing that was written. So a sanitizer sees
