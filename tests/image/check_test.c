@@ -343,24 +343,6 @@ TEST(snapshots_and_bitmaps_are_judged)
 	JUDGE(damage);
 }
 
-/* A signature in any place where a program looks for it. */
-TEST(signatures_of_other_formats_are_found)
-{
-	static const struct damage damage[] = {
-		{510, 2, 0x55aa, "polyglot", "MBR at offset 510"},
-	};
-	static const struct damage vhd = {SMALL_BYTES - 512, 0, 0, "polyglot",
-		"has the signature of VHD at offset 9728, but is a qcow2 "
-		"image"};
-	unsigned char image[SMALL_BYTES];
-
-	JUDGE(damage);
-	small_image(image);
-	small_put(image, SMALL_BYTES - 512, 8, UINT64_C(0x636f6e6563746978));
-	small_put(image, SMALL_BYTES - 504, 8, UINT64_C(0x0000000200010000));
-	judge(image, &vhd);
-}
-
 /* The file ends anywhere: never a failure to check, never a bad read. */
 TEST(any_length_can_be_checked)
 {
