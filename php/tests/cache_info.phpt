@@ -32,7 +32,7 @@ echo json_encode([str_contains($metrics, "\nhone_cache_size_bytes{pool=\"default
 ob_start();
 phpinfo(INFO_MODULES);
 $page = ob_get_clean();
-foreach (['Shared cache, state => on', 'Pool => default', 'Functions of APCu => offered', 'Keys => 100', 'hone.cache_size => 8M => 8M'] as $row) {
+foreach (['Shared cache, state => on', 'Pool => default', 'Functions of APCu => offered', 'entries => 100', 'hone.cache_size => 8M => 8M'] as $row) {
     if (!str_contains($page, "\n$row\n")) {
         echo "not in phpinfo(): $row\n";
     }

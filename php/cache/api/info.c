@@ -33,36 +33,70 @@ add_holders(struct php_hone_member *member, zval *info)
 	add_assoc_zval(info, "holders", &list);
 }
 
+/* X(name in info() and in phpinfo(), name of the metric or NULL, its type, its
+ * help) */
 #define FIGURES(X)                                                             \
-	X(size)                                                                \
-	X(used)                                                                \
-	X(retired)                                                             \
-	X(free)                                                                \
-	X(largest_free)                                                        \
-	X(largest_value)                                                       \
-	X(entries)                                                             \
-	X(hits)                                                                \
-	X(misses)                                                              \
-	X(stores)                                                              \
-	X(evictions)                                                           \
-	X(expirations)                                                         \
-	X(recoveries)                                                          \
-	X(closed_slots)                                                        \
-	X(cold_entries)                                                        \
-	X(cold_bytes)                                                          \
-	X(cold_hits)                                                           \
-	X(packed)                                                              \
-	X(warmed)                                                              \
-	X(shards)                                                              \
-	X(slots)                                                               \
-	X(slots_used)                                                          \
-	X(epoch)                                                               \
-	X(start)
+	X(size, "size_bytes", "gauge", "Memory of the pool.")                  \
+	X(used, "used_bytes", "gauge", "Memory of keys and values.")           \
+	X(retired, "retired_bytes", "gauge",                                   \
+		"Memory of removed values that a request may still use.")      \
+	X(free, "free_bytes", "gauge", "Free memory.")                         \
+	X(largest_free, "largest_free_bytes", "gauge",                         \
+		"The largest free block.")                                     \
+	X(largest_value, NULL, NULL, NULL)                                     \
+	X(entries, "entries", "gauge", "Keys and tags.")                       \
+	X(hits, "hits_total", "counter", "Fetches that found a value.")        \
+	X(misses, "misses_total", "counter", "Fetches that found no value.")   \
+	X(stores, "stores_total", "counter", "Values stored.")                 \
+	X(evictions, "evictions_total", "counter",                             \
+		"Values removed to free memory.")                              \
+	X(expirations, "expirations_total", "counter",                         \
+		"Values removed because they had expired.")                    \
+	X(recoveries, "recoveries_total", "counter",                           \
+		"Shards repaired after a writer was killed.")                  \
+	X(closed_slots, "closed_slots_total", "counter",                       \
+		"Requests switched to block copies for lack of memory.")       \
+	X(cold_entries, "cold_entries", "gauge", "Values in the cold form.")   \
+	X(cold_bytes, "cold_bytes", "gauge",                                   \
+		"Memory of values in the cold form.")                          \
+	X(cold_hits, "cold_hits_total", "counter",                             \
+		"Fetches that found a value in the cold form.")                \
+	X(packed, "packed_total", "counter",                                   \
+		"Values written in the cold form.")                            \
+	X(warmed, "warmed_total", "counter",                                   \
+		"Values in the cold form that were made warm.")                \
+	X(shards, NULL, NULL, NULL)                                            \
+	X(slots, NULL, NULL, NULL)                                             \
+	X(slots_used, "processes", "gauge", "Processes that use the pool.")    \
+	X(epoch, NULL, NULL, NULL)                                             \
+	X(start, "start_time_seconds", "gauge",                                \
+		"When the pool was made or cleared, in seconds since 1970.")
+
+static const struct figure {
+	const char *name, *metric, *type, *help;
+} figures[] = {
+#define FIGURE(name, metric, type, help) {#name, metric, type, help},
+	FIGURES(FIGURE)
+#undef FIGURE
+};
+#define N_FIGURES (sizeof figures / sizeof *figures)
+
+/* The figures, and the numbers in the order of the table. */
+static void
+look(struct php_hone_member *member, struct php_hone_store_info *info,
+	uint64_t numbers[N_FIGURES])
+{
+	php_hone_store_info(member, info);
+#define NUMBER(name, metric, type, help) *numbers++ = (uint64_t)info->name;
+	FIGURES(NUMBER)
+#undef NUMBER
+}
 
 ZEND_METHOD(Hone_Cache, info)
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	struct php_hone_store_info info;
+	uint64_t numbers[N_FIGURES];
 	const char *off = php_hone_cache_off();
 	zval pools;
 
@@ -76,15 +110,13 @@ ZEND_METHOD(Hone_Cache, info)
 	add_assoc_zval(return_value, "pools", &pools);
 	if (member == NULL)
 		return;
-	memset(&info, 0, sizeof info);
-	php_hone_store_info(member, &info);
+	look(member, &info, numbers);
 	add_assoc_string(return_value, "pool", info.name);
-	add_assoc_string(
-		return_value, "read", php_hone_read_names[HONE_G(cache).read]);
+	add_assoc_string(return_value, "read", INI_STR("hone.cache_read"));
 	add_assoc_bool(return_value, "apcu", php_hone_apcu_enabled());
-#define ADD(name) add_assoc_long(return_value, #name, (zend_long)info.name);
-	FIGURES(ADD)
-#undef ADD
+	for (size_t i = 0; i < N_FIGURES; i++)
+		add_assoc_long(
+			return_value, figures[i].name, (zend_long)numbers[i]);
 	/* The fraction outside of the largest free block of each shard. */
 	add_assoc_double(return_value, "fragmentation",
 		info.free > 0 ? 1.0 - (double)info.whole / (double)info.free
@@ -120,21 +152,14 @@ ZEND_METHOD(Hone_Cache, memory_map)
 	RETURN_NEW_STR(map);
 }
 
-static void
-number_row(const char *name, uint64_t number)
-{
-	char text[24];
-
-	snprintf(text, sizeof text, "%llu", (unsigned long long)number);
-	php_info_print_table_row(2, name, text);
-}
-
 void
 php_hone_cache_minfo(void)
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	struct php_hone_store_info info;
+	uint64_t numbers[N_FIGURES];
 	const char *off = php_hone_cache_off();
+	char text[24];
 
 	php_info_print_table_start();
 	php_info_print_table_header(2, "Shared cache", "Value");
@@ -143,32 +168,17 @@ php_hone_cache_minfo(void)
 #else
 	php_info_print_table_row(2, "LZ4", "off");
 #endif
-	if (member == NULL) {
-		php_info_print_table_row(2, "Shared cache, state", off);
-		php_info_print_table_row(
-			2, "Functions of APCu", php_hone_apcu_state());
-		php_info_print_table_end();
-		return;
-	}
-	memset(&info, 0, sizeof info);
-	php_hone_store_info(member, &info);
-	php_info_print_table_row(2, "Shared cache, state", "on");
-	php_info_print_table_row(2, "Pool", info.name);
+	php_info_print_table_row(
+		2, "Shared cache, state", member != NULL ? "on" : off);
 	php_info_print_table_row(2, "Functions of APCu", php_hone_apcu_state());
-	number_row("Bytes", info.size);
-	number_row("Bytes used", info.used);
-	number_row("Bytes free", info.free);
-	number_row("Largest free block", info.largest_free);
-	number_row("Keys", info.entries);
-	number_row("Hits", info.hits);
-	number_row("Misses", info.misses);
-	number_row("Stores", info.stores);
-	number_row("Evictions", info.evictions);
-	number_row("Expirations", info.expirations);
-	number_row("Recoveries after a killed process", info.recoveries);
-	number_row("Processes", info.slots_used);
-	number_row("Requests switched to block copies for lack of memory",
-		info.closed_slots);
+	if (member != NULL) {
+		look(member, &info, numbers);
+		php_info_print_table_row(2, "Pool", info.name);
+		for (size_t i = 0; i < N_FIGURES; i++) {
+			snprintf(text, sizeof text, "%" PRIu64, numbers[i]);
+			php_info_print_table_row(2, figures[i].name, text);
+		}
+	}
 	php_info_print_table_end();
 }
 
@@ -196,11 +206,11 @@ labels(smart_str *text, const char *name, const char *pool)
 }
 
 static void
-metric(smart_str *text, const char *name, const char *type, const char *help,
-	const char *pool, uint64_t value)
+metric(smart_str *text, const struct figure *of, const char *pool,
+	uint64_t value)
 {
-	head(text, name, type, help);
-	labels(text, name, pool);
+	head(text, of->metric, of->type, of->help);
+	labels(text, of->metric, pool);
 	smart_str_append_printf(text, "} %llu\n", (unsigned long long)value);
 }
 
@@ -234,57 +244,20 @@ holders(smart_str *text, struct php_hone_member *member, const char *pool)
 		holder(text, "held_seconds", pool, &of[i], of[i].seconds);
 }
 
-#define METRICS(X)                                                             \
-	X("size_bytes", "gauge", "Memory of the pool.", size)                  \
-	X("used_bytes", "gauge", "Memory of keys and values.", used)           \
-	X("retired_bytes", "gauge",                                            \
-		"Memory of removed values that a request may still use.",      \
-		retired)                                                       \
-	X("free_bytes", "gauge", "Free memory.", free)                         \
-	X("largest_free_bytes", "gauge", "The largest free block.",            \
-		largest_free)                                                  \
-	X("entries", "gauge", "Keys and tags.", entries)                       \
-	X("hits_total", "counter", "Fetches that found a value.", hits)        \
-	X("misses_total", "counter", "Fetches that found no value.", misses)   \
-	X("stores_total", "counter", "Values stored.", stores)                 \
-	X("evictions_total", "counter", "Values removed to free memory.",      \
-		evictions)                                                     \
-	X("expirations_total", "counter",                                      \
-		"Values removed because they had expired.", expirations)       \
-	X("recoveries_total", "counter",                                       \
-		"Shards repaired after a writer was killed.", recoveries)      \
-	X("closed_slots_total", "counter",                                     \
-		"Requests switched to block copies for lack of memory.",       \
-		closed_slots)                                                  \
-	X("cold_entries", "gauge", "Values in the cold form.", cold_entries)   \
-	X("cold_bytes", "gauge", "Memory of values in the cold form.",         \
-		cold_bytes)                                                    \
-	X("cold_hits_total", "counter",                                        \
-		"Fetches that found a value in the cold form.", cold_hits)     \
-	X("packed_total", "counter", "Values written in the cold form.",       \
-		packed)                                                        \
-	X("warmed_total", "counter",                                           \
-		"Values in the cold form that were made warm.", warmed)        \
-	X("processes", "gauge", "Processes that use the pool.", slots_used)    \
-	X("start_time_seconds", "gauge",                                       \
-		"When the pool was made or cleared, in seconds since 1970.",   \
-		start)
-
 ZEND_METHOD(Hone_Cache, metrics)
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	struct php_hone_store_info info;
+	uint64_t numbers[N_FIGURES];
 	smart_str text = {0};
 
 	ZEND_PARSE_PARAMETERS_NONE();
 	if (member == NULL)
 		RETURN_EMPTY_STRING();
-	memset(&info, 0, sizeof info);
-	php_hone_store_info(member, &info);
-#define ADD(metric_name, type, help, field)                                    \
-	metric(&text, metric_name, type, help, info.name, (uint64_t)info.field);
-	METRICS(ADD)
-#undef ADD
+	look(member, &info, numbers);
+	for (size_t i = 0; i < N_FIGURES; i++)
+		if (figures[i].metric != NULL)
+			metric(&text, &figures[i], info.name, numbers[i]);
 	holders(&text, member, info.name);
 	smart_str_0(&text);
 	RETURN_STR(text.s);
