@@ -61,8 +61,6 @@ void php_hone_fork_minit(void);
 /* ---- process/settings.c ---- */
 
 void php_hone_cache_settings(int type, int module_number);
-/* By enum php_hone_read. */
-extern const char *const php_hone_read_names[];
 /* Whether a file, the environment or -d has this setting. */
 bool php_hone_cache_is_set(const char *name);
 

@@ -50,10 +50,11 @@ struct php_hone_cache {
 	zend_long slots;
 	zend_long shared_seconds;
 	zend_long block_bytes;
-	char *serializer;
-	bool serialize_objects;
-	bool cold_off;
-	enum php_hone_read read;
+	/* numbers of words: settings.c */
+	uint8_t igbinary;
+	uint8_t serialize_objects;
+	uint8_t cold_off;
+	uint8_t read; /* enum php_hone_read */
 	struct php_hone_apc apc;
 
 	/* of the thread, kept from request to request */

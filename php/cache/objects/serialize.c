@@ -29,13 +29,13 @@ igbinary(const char *function)
 static bool
 wants_igbinary(void)
 {
-	const char *name = HONE_G(cache).serializer;
+	const char *apc = HONE_G(cache).apc.serializer;
 
-	if (php_hone_apcu_offered() && HONE_G(cache).apc.serializer != NULL &&
+	if (php_hone_apcu_offered() && apc != NULL &&
 		php_hone_cache_is_set("apc.serializer") &&
 		!php_hone_cache_is_set("hone.cache_serializer"))
-		name = HONE_G(cache).apc.serializer;
-	return name != NULL && strcmp(name, "igbinary") == 0;
+		return strcmp(apc, "igbinary") == 0;
+	return HONE_G(cache).igbinary;
 }
 
 static zend_string *

@@ -3,13 +3,6 @@
  * apcu/settings.c. */
 #include "../cache.h"
 
-const char *const php_hone_read_names[] = {
-	[PHP_HONE_READ_AUTO] = "auto",
-	[PHP_HONE_READ_SHARED] = "shared",
-	[PHP_HONE_READ_BLOCK] = "block",
-	[PHP_HONE_READ_COPY] = "copy",
-};
-
 /* At the start, PHP uses the default if a handler fails. */
 static int
 refuse(const zend_ini_entry *entry, const zend_string *value, const char *what,
@@ -65,54 +58,37 @@ static PHP_INI_MH(on_switch)
 	return refuse(entry, new_value, "on or off", mh_arg3, stage);
 }
 
-static PHP_INI_MH(on_read)
+/* The words of a setting; the first one is the default. */
+struct choice {
+	const char *what; /* as in struct php_hone_number */
+	const char *const words[5];
+};
+
+/* mh_arg1 is the offset of a uint8_t in struct php_hone_cache, which becomes
+ * the number of the word; mh_arg2 is a choice. */
+static PHP_INI_MH(on_choice)
 {
-	(void)mh_arg1, (void)mh_arg2, (void)mh_arg3;
-	for (unsigned i = 0; i <= PHP_HONE_READ_COPY; i++) {
-		if (zend_string_equals_cstr(new_value, php_hone_read_names[i],
-			    strlen(php_hone_read_names[i]))) {
-			HONE_G(cache).read = (enum php_hone_read)i;
+	const struct choice *choice = mh_arg2;
+
+	(void)mh_arg3;
+	for (unsigned i = 0; choice->words[i] != NULL; i++) {
+		if (zend_string_equals_cstr(new_value, choice->words[i],
+			    strlen(choice->words[i]))) {
+			*((uint8_t *)&HONE_G(cache) + (size_t)mh_arg1) =
+				(uint8_t)i;
 			return SUCCESS;
 		}
 	}
-	return refuse(entry, new_value, "auto, shared, block or copy",
-		php_hone_read_names[PHP_HONE_READ_AUTO], stage);
+	return refuse(entry, new_value, choice->what, choice->words[0], stage);
 }
 
-static PHP_INI_MH(on_serializer)
-{
-	if (!zend_string_equals_literal(new_value, "php") &&
-		!zend_string_equals_literal(new_value, "igbinary"))
-		return refuse(
-			entry, new_value, "php or igbinary", "php", stage);
-	return OnUpdateString(
-		entry, new_value, mh_arg1, mh_arg2, mh_arg3, stage);
-}
-
-static PHP_INI_MH(on_objects)
-{
-	(void)mh_arg1, (void)mh_arg2, (void)mh_arg3;
-	if (!zend_string_equals_literal(new_value, "auto") &&
-		!zend_string_equals_literal(new_value, "serialize"))
-		return refuse(
-			entry, new_value, "auto or serialize", "auto", stage);
-	HONE_G(cache).serialize_objects =
-		zend_string_equals_literal(new_value, "serialize");
-	return SUCCESS;
-}
-
-/* An ini file has "off" as an empty string. */
 static PHP_INI_MH(on_cold)
 {
-	bool off = ZSTR_LEN(new_value) == 0 ||
-		   zend_string_equals_literal(new_value, "off");
+	int result =
+		on_choice(entry, new_value, mh_arg1, mh_arg2, mh_arg3, stage);
 
-	(void)mh_arg1, (void)mh_arg2, (void)mh_arg3;
-	if (!off && !zend_string_equals_literal(new_value, "auto"))
-		return refuse(entry, new_value, "auto or off", "auto", stage);
-	HONE_G(cache).cold_off = off;
-	HONE_G(cache).member.packs = !off;
-	return SUCCESS;
+	HONE_G(cache).member.packs = !HONE_G(cache).cold_off;
+	return result;
 }
 
 #define ENTRY(name, value, when, handler, member)                              \
@@ -121,6 +97,10 @@ static PHP_INI_MH(on_cold)
 #define NUMBER(name, value, when, member, what)                                \
 	PHP_HONE_NUMBER("hone.cache_" name, value, when,                       \
 		php_hone_cache_on_number, member, 0, ZEND_LONG_MAX, what)
+#define CHOICE(name, when, handler, member, what, word, ...)                   \
+	PHP_INI_ENTRY2("hone.cache_" name, word, when, handler,                \
+		(void *)offsetof(struct php_hone_cache, member),               \
+		(void *)&((const struct choice){what, {word, __VA_ARGS__}}))
 /* value: the default of ini_get(); word: the default in a warning. */
 #define SWITCH(name, value, word, member)                                      \
 	PHP_INI_ENTRY3_EX("hone." name, value, PHP_INI_SYSTEM, on_switch,      \
@@ -143,10 +123,16 @@ PHP_INI_BEGIN()
 	PHP_HONE_NUMBER("hone.cache_slots", "1024", PHP_INI_SYSTEM,
 		php_hone_cache_on_number, slots, 1, INT32_MAX,
 		"a number from 1 to 2147483647")
-	ENTRY("serializer", "php", PHP_INI_SYSTEM, on_serializer, serializer)
-	PHP_INI_ENTRY("hone.cache_objects", "auto", PHP_INI_ALL, on_objects)
-	PHP_INI_ENTRY("hone.cache_cold", "auto", PHP_INI_ALL, on_cold)
-	PHP_INI_ENTRY("hone.cache_read", "auto", PHP_INI_ALL, on_read)
+	CHOICE("serializer", PHP_INI_SYSTEM, on_choice, igbinary,
+		"php or igbinary", "php", "igbinary")
+	CHOICE("objects", PHP_INI_ALL, on_choice, serialize_objects,
+		"auto or serialize", "auto", "serialize")
+	/* An ini file has "off" as an empty string. */
+	CHOICE("cold", PHP_INI_ALL, on_cold, cold_off, "auto or off", "auto",
+		"off", "")
+	CHOICE("read", PHP_INI_ALL, on_choice, read,
+		"auto, shared, block or copy", "auto", "shared", "block",
+		"copy")
 	NUMBER("shared_seconds", "60", PHP_INI_ALL, shared_seconds,
 		PHP_HONE_A_TIME)
 	NUMBER("block_bytes", "16M", PHP_INI_ALL, block_bytes,
