@@ -2,26 +2,10 @@
 /* All keys, a batch at a time, so that the memory for them is bounded. */
 #include "../cache.h"
 
-/* Memory of malloc(): nothing here may leave by longjmp(). */
-struct gather {
-	zend_string *prefix; /* NULL: every key */
-	uint32_t now;
-	uint32_t n, room;
-	const struct php_hone_entry **found;
-	const struct php_hone_entry *first[PHP_HONE_WALK_BATCH + 16];
-};
-
 static const char *
 key_of_entry(const struct php_hone_entry *entry)
 {
 	return (const char *)entry->bytes + PHP_HONE_KEY_HEAD;
-}
-
-static bool
-lives(const struct php_hone_entry *entry, uint32_t now)
-{
-	return entry->kind == PHP_HONE_VALUE &&
-	       (entry->expires == 0 || entry->expires > now);
 }
 
 static bool
@@ -30,57 +14,6 @@ begins_with(const struct php_hone_entry *entry, const zend_string *prefix)
 	return entry->key_len >= ZSTR_LEN(prefix) &&
 	       memcmp(key_of_entry(entry), ZSTR_VAL(prefix),
 		       ZSTR_LEN(prefix)) == 0;
-}
-
-static bool
-make_room(struct gather *into)
-{
-	const struct php_hone_entry **more;
-	bool on_stack = into->found == into->first;
-
-	if (into->n < into->room)
-		return true;
-	more = realloc(
-		on_stack ? NULL : into->found, into->room * 2 * sizeof *more);
-	if (more == NULL)
-		return false;
-	if (on_stack)
-		memcpy(more, into->first, sizeof into->first);
-	into->found = more;
-	into->room *= 2;
-	return true;
-}
-
-/* Called for each entry, without a mutex; also after it returned false, for the
- * rest of the bucket. */
-static bool
-gather(const struct php_hone_entry *entry, void *opaque)
-{
-	struct gather *into = opaque;
-
-	if (lives(entry, into->now) &&
-		(into->prefix == NULL || begins_with(entry, into->prefix)) &&
-		make_room(into))
-		into->found[into->n++] = entry;
-	return into->n < PHP_HONE_WALK_BATCH;
-}
-
-static void
-gather_begin(struct gather *into, struct php_hone_member *member,
-	zend_string *prefix)
-{
-	into->prefix = prefix;
-	into->now = php_hone_store_now(member->store);
-	into->n = 0;
-	into->room = sizeof into->first / sizeof *into->first;
-	into->found = into->first;
-}
-
-static void
-gather_end(struct gather *into)
-{
-	if (into->found != into->first)
-		free(into->found);
 }
 
 static void
@@ -120,36 +53,46 @@ php_hone_walk_reset(struct php_hone_walk *walk)
 	walk->cursor = 0;
 }
 
-static void
-copy_items(struct php_hone_walk *walk, const struct gather *from)
+struct gather {
+	struct php_hone_walk *walk;
+	zend_string *prefix; /* NULL: every key */
+	uint32_t room;
+};
+
+/* Called for each entry, without a mutex; also after it returned false, for the
+ * rest of the bucket. */
+static bool
+gather(const struct php_hone_entry *entry, void *opaque)
 {
-	walk->items = safe_emalloc(from->n, sizeof *walk->items, 0);
-	for (uint32_t i = 0; i < from->n; i++) {
-		struct php_hone_item *item = &walk->items[i];
-		item->key = zend_string_init(key_of_entry(from->found[i]),
-			from->found[i]->key_len, 0);
-		describe(from->found[i], item);
-		walk->n = i + 1;
+	struct gather *into = opaque;
+	struct php_hone_walk *walk = into->walk;
+
+	if (into->prefix != NULL && !begins_with(entry, into->prefix))
+		return true;
+	if (walk->n == into->room) {
+		into->room =
+			into->room == 0 ? PHP_HONE_WALK_BATCH : into->room * 2;
+		walk->items = safe_erealloc(
+			walk->items, into->room, sizeof *walk->items, 0);
 	}
+	walk->items[walk->n].key =
+		zend_string_init(key_of_entry(entry), entry->key_len, 0);
+	describe(entry, &walk->items[walk->n]);
+	return ++walk->n < PHP_HONE_WALK_BATCH;
 }
 
 bool
 php_hone_walk_batch(struct php_hone_walk *walk, zend_string *prefix)
 {
 	struct php_hone_member *member = php_hone_cache_open();
-	struct gather into;
+	struct gather into = {.walk = walk, .prefix = prefix};
 
 	free_items(walk);
 	if (member == NULL || walk->cursor == UINT64_MAX)
 		return false;
-	gather_begin(&into, member, prefix);
 	HONE_G(cache).fetching = true;
-	php_hone_fetch_begin(member);
 	php_hone_store_walk(member, &walk->cursor, gather, &into);
-	copy_items(walk, &into);
 	HONE_G(cache).fetching = false;
-	php_hone_fetch_end(member);
-	gather_end(&into);
 	return walk->n > 0;
 }
 
@@ -159,15 +102,15 @@ php_hone_walk_one(zend_string *key, struct php_hone_item *item)
 	struct php_hone_member *member = php_hone_cache_open();
 	const struct php_hone_entry *entry;
 	struct php_hone_key of;
-	uint32_t now;
 	bool found;
 
 	if (member == NULL)
 		return false;
-	now = php_hone_store_now(member->store);
 	php_hone_key_of(&of, key);
 	entry = php_hone_fetch_peek(member, &of);
-	found = entry != NULL && lives(entry, now);
+	found = entry != NULL &&
+		(entry->expires == 0 ||
+			entry->expires > php_hone_store_now(member->store));
 	if (found)
 		describe(entry, item);
 	php_hone_fetch_end(member);
