@@ -7,207 +7,135 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <hone/hone.h>
 
 #define BUFFER ((size_t)64 << 10)
-#define TRIES 16
 
-/* Opens the directory of a path. Returns the descriptor or a negative errno. */
 static int
-open_directory(const char *path, const char **name)
+open_folder(const char *path, size_t length)
 {
-	const char *slash = strrchr(path, '/');
-	char *directory;
-	int fd;
+	char *folder = strndup(path, length);
+	int fd = folder != NULL
+			 ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+			 : -1;
 
-	*name = slash != NULL ? slash + 1 : path;
-	if (**name == '\0' || strcmp(*name, ".") == 0 ||
-		strcmp(*name, "..") == 0)
-		return -EINVAL;
-	if (slash == NULL)
-		directory = strdup(".");
-	else
-		directory = strndup(
-			path, slash == path ? 1 : (size_t)(slash - path));
-	if (directory == NULL)
-		return -ENOMEM;
-	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		fd = -errno;
-	free(directory);
+	free(folder);
 	return fd;
 }
 
 /* rename() would also replace a device. */
 static int
-check_target(const struct php_hone_output *output)
+check_target(const char *path)
 {
 	struct stat st;
 
-	if (fstatat(output->dir, output->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+	if (lstat(path, &st) != 0)
 		return errno == ENOENT ? 0 : -errno;
 	return S_ISREG(st.st_mode) ? 0 : -EEXIST;
 }
 
-/* With O_EXCL, open() fails for an existing file and for a symbolic link. */
 static int
-create_temporary(struct php_hone_output *output)
+create_temporary(struct php_hone_output *output, size_t head)
 {
-	for (unsigned i = 0; i < TRIES; i++) {
-		unsigned number = i;
-		int n, fd;
+	int fd = mkostemp(output->temporary, O_CLOEXEC), error;
 
-		if (getrandom(&number, sizeof number, GRND_NONBLOCK) < 0)
-			number = (unsigned)getpid() + i;
-		n = snprintf(output->temporary, sizeof output->temporary,
-			".%s.%08x", output->name, number);
-		if (n < 0 || (size_t)n >= sizeof output->temporary)
-			return -ENAMETOOLONG;
-		fd = openat(output->dir, output->temporary,
-			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			0600);
-		if (fd >= 0)
-			return fd;
-		if (errno != EEXIST)
-			return -errno;
-	}
-	return -EEXIST;
+	if (fd < 0)
+		return -errno;
+	output->file = fdopen(fd, "w");
+	if (output->file != NULL &&
+		setvbuf(output->file, output->buffer, _IOFBF, BUFFER) == 0 &&
+		fseeko(output->file, (off_t)head, SEEK_SET) == 0)
+		return 0;
+	error = -errno;
+	if (output->file == NULL)
+		close(fd);
+	unlink(output->temporary);
+	return error;
+}
+
+static int
+close_all(struct php_hone_output *output, int error)
+{
+	if (output->file != NULL)
+		fclose(output->file);
+	free(output->buffer);
+	close(output->folder);
+	return error;
 }
 
 int
 php_hone_output_open(
 	struct php_hone_output *output, const char *path, size_t head)
 {
+	const char *name = strrchr(path, '/') + 1;
+	size_t before = (size_t)(name - path);
 	int error;
 
-	output->used = 0;
+	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return -EINVAL;
+	if ((size_t)snprintf(output->temporary, sizeof output->temporary,
+		    "%.*s.%s.XXXXXX", (int)before, path,
+		    name) >= sizeof output->temporary)
+		return -ENAMETOOLONG;
+	output->path = path;
 	output->size = head;
-	output->fd = -1;
-	output->buffer = NULL;
-	output->dir = open_directory(path, &output->name);
-	if (output->dir < 0)
-		return output->dir;
-	error = check_target(output);
-	if (error == 0) {
-		output->buffer = malloc(BUFFER);
-		error = output->buffer != NULL ? create_temporary(output)
-					       : -ENOMEM;
-	}
-	if (error < 0) {
-		free(output->buffer);
-		close(output->dir);
-		return error;
-	}
-	output->fd = error;
-	if (lseek(output->fd, (off_t)head, SEEK_SET) < 0) {
-		error = -errno;
-		php_hone_output_discard(output);
-		return error;
-	}
-	return 0;
-}
-
-static int
-write_all(int fd, const unsigned char *bytes, size_t size)
-{
-	while (size != 0) {
-		ssize_t n = write(fd, bytes, size);
-		if (n < 0) {
-			if (errno == EINTR)
-				continue;
-			return -errno;
-		}
-		bytes += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
-static int
-flush(struct php_hone_output *output)
-{
-	int error = write_all(output->fd, output->buffer, output->used);
-
-	output->used = 0;
-	return error;
+	output->file = NULL;
+	output->folder = open_folder(path, before);
+	if (output->folder < 0)
+		return output->folder;
+	output->buffer = malloc(BUFFER);
+	error = output->buffer != NULL ? check_target(path) : -ENOMEM;
+	if (error == 0)
+		error = create_temporary(output, head);
+	return error < 0 ? close_all(output, error) : 0;
 }
 
 int
 php_hone_output_write(
 	struct php_hone_output *output, const void *bytes, size_t size)
 {
-	int error = 0;
-
-	output->add(output->opaque, bytes, size);
 	output->size += size;
-	if (size > BUFFER - output->used)
-		error = flush(output);
-	if (error == 0 && size > BUFFER)
-		return write_all(output->fd, bytes, size);
-	if (error == 0 && size != 0) {
-		memcpy(output->buffer + output->used, bytes, size);
-		output->used += size;
-	}
-	return error;
-}
-
-static void
-give_up_all(struct php_hone_output *output)
-{
-	if (output->fd >= 0)
-		close(output->fd);
-	close(output->dir);
-	free(output->buffer);
+	return fwrite(bytes, 1, size, output->file) == size ? 0 : -errno;
 }
 
 void
 php_hone_output_discard(struct php_hone_output *output)
 {
-	unlinkat(output->dir, output->temporary, 0);
-	give_up_all(output);
+	unlink(output->temporary);
+	close_all(output, 0);
 }
 
 /* On some file systems, a failed close() reports a failed write. */
-static int
+static bool
 complete(struct php_hone_output *output, const void *head, size_t size)
 {
-	int error = flush(output), fd = output->fd;
+	FILE *file = output->file;
 
-	if (error < 0)
-		return error;
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return -errno;
-	error = write_all(fd, head, size);
-	if (error < 0)
-		return error;
-	if (fsync(fd) != 0)
-		return -errno;
-	output->fd = -1;
-	if (close(fd) != 0)
-		return -errno;
-	if (renameat(output->dir, output->temporary, output->dir,
-		    output->name) != 0)
-		return -errno;
-	return 0;
+	if (fseeko(file, 0, SEEK_SET) != 0 ||
+		fwrite(head, 1, size, file) != size || fflush(file) != 0 ||
+		fsync(fileno(file)) != 0)
+		return false;
+	output->file = NULL;
+	return fclose(file) == 0 &&
+	       rename(output->temporary, output->path) == 0;
 }
 
 int
 php_hone_output_finish(
 	struct php_hone_output *output, const void *head, size_t size)
 {
-	int error = complete(output, head, size);
+	int error;
 
-	if (error < 0) {
+	if (!complete(output, head, size)) {
+		error = -errno;
 		php_hone_output_discard(output);
 		return error;
 	}
-	if (fsync(output->dir) != 0)
-		error = -errno;
-	give_up_all(output);
-	return error;
+	return close_all(output, fsync(output->folder) != 0 ? -errno : 0);
 }
 
 /* A user who can write the file decides which bytes scripts unserialize. */

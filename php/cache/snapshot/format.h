@@ -11,9 +11,11 @@
  * Tags are stored as a uint16_t with the length of each, then the names.
  * Nothing is aligned.
  */
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define PHP_HONE_SNAPSHOT_MAGIC "honesnap"
 /* Incremented with each change of the file format or of the cold form, but not
@@ -46,33 +48,25 @@ _Static_assert(sizeof(struct php_hone_snapshot_head) == 56, "no holes");
 _Static_assert(sizeof(struct php_hone_snapshot_record) == 20, "no holes");
 
 /* From the byte order of the machine to that of the file, and back. */
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define PHP_HONE_SNAPSHOT_32(number) __builtin_bswap32(number)
-#define PHP_HONE_SNAPSHOT_64(number) __builtin_bswap64(number)
-#else
-#define PHP_HONE_SNAPSHOT_32(number) (number)
-#define PHP_HONE_SNAPSHOT_64(number) (number)
-#endif
-
 static inline void
 php_hone_snapshot_order_head(struct php_hone_snapshot_head *head)
 {
-	head->format = PHP_HONE_SNAPSHOT_32(head->format);
-	head->zero = PHP_HONE_SNAPSHOT_32(head->zero);
-	head->size = PHP_HONE_SNAPSHOT_64(head->size);
-	head->entries = PHP_HONE_SNAPSHOT_64(head->entries);
-	head->saved = (int64_t)PHP_HONE_SNAPSHOT_64((uint64_t)head->saved);
-	head->body_sum = PHP_HONE_SNAPSHOT_64(head->body_sum);
-	head->head_sum = PHP_HONE_SNAPSHOT_64(head->head_sum);
+	head->format = htole32(head->format);
+	head->zero = htole32(head->zero);
+	head->size = htole64(head->size);
+	head->entries = htole64(head->entries);
+	head->saved = (int64_t)htole64((uint64_t)head->saved);
+	head->body_sum = htole64(head->body_sum);
+	head->head_sum = htole64(head->head_sum);
 }
 
 static inline void
 php_hone_snapshot_order_record(struct php_hone_snapshot_record *record)
 {
-	record->key_len = PHP_HONE_SNAPSHOT_32(record->key_len);
-	record->size = PHP_HONE_SNAPSHOT_32(record->size);
-	record->left = PHP_HONE_SNAPSHOT_32(record->left);
-	record->hits = PHP_HONE_SNAPSHOT_32(record->hits);
+	record->key_len = htole32(record->key_len);
+	record->size = htole32(record->size);
+	record->left = htole32(record->left);
+	record->hits = htole32(record->hits);
 }
 
 /* An entry in the bytes of a snapshot. */
@@ -119,23 +113,19 @@ void php_hone_snapshot_entry_at(const struct php_hone_snapshot *snapshot,
 
 /* A file that gets its name when the file is complete. */
 struct php_hone_output {
-	/* called for all written bytes */
-	void (*add)(void *opaque, const void *bytes, size_t size);
-	void *opaque;
-
-	/* private */
-	int dir, fd;
-	const char *name;
-	char temporary[256];
-	unsigned char *buffer;
-	size_t used;
+	FILE *file;
+	int folder;
+	const char *path;
+	char temporary[4096];
+	char *buffer;
 	uint64_t size; /* bytes written; readable by the user */
 };
 
 /*
- * Returns 0 or a negative errno: -EINVAL if the path does not end with a name,
- * -EEXIST if the name exists and is not a regular file. After a failure of
- * open(), and after discard() and finish(), the output holds no resources.
+ * The path is absolute, and is valid until the end of the output. Returns 0 or
+ * a negative errno: -EINVAL if the path does not end with a name, -EEXIST if
+ * the name exists and is not a regular file. After a failure of open(), and
+ * after discard() and finish(), the output holds no resources.
  */
 int php_hone_output_open(
 	struct php_hone_output *output, const char *path, size_t head);

@@ -20,28 +20,11 @@ struct save {
 };
 
 static void
-add_to_sum(void *opaque, const void *bytes, size_t size)
-{
-	php_hone_sum_add(opaque, bytes, size);
-}
-
-static void
 put(struct save *save, const void *bytes, size_t size)
 {
 	if (save->error == 0)
 		save->error = php_hone_output_write(&save->output, bytes, size);
-}
-
-/* Returns false if a tag was invalidated meanwhile, and the entry with it. */
-static bool
-find_tags(struct save *save, const struct php_hone_entry *entry,
-	struct php_hone_key *tags)
-{
-	for (unsigned i = 0; i < entry->n_tags; i++) {
-		if (!php_hone_store_tag(&save->member, entry, i, &tags[i]))
-			return false;
-	}
-	return true;
+	php_hone_sum_add(&save->sum, bytes, size);
 }
 
 static void
@@ -94,7 +77,11 @@ save_entry(struct save *save, const struct php_hone_entry *entry)
 	struct php_hone_snapshot_record record = {0};
 	struct php_hone_key tags[UINT8_MAX];
 
-	if (!find_tags(save, entry, tags) || !take_cold(save, entry))
+	/* A tag may have been invalidated meanwhile, and the entry with it. */
+	for (unsigned i = 0; i < entry->n_tags; i++)
+		if (!php_hone_store_tag(&save->member, entry, i, &tags[i]))
+			return;
+	if (!take_cold(save, entry))
 		return;
 	record.key_len = entry->key_len;
 	record.size = (uint32_t)save->size;
@@ -138,7 +125,7 @@ fill_head(struct save *save, struct php_hone_snapshot_head *head, time_t saved)
 	head->saved = saved;
 	head->body_sum = php_hone_sum_end(&save->sum);
 	php_hone_snapshot_order_head(head);
-	head->head_sum = PHP_HONE_SNAPSHOT_64(php_hone_sum_of(
+	head->head_sum = htole64(php_hone_sum_of(
 		head, offsetof(struct php_hone_snapshot_head, head_sum)));
 }
 
@@ -151,8 +138,6 @@ save_all(struct save *save, const char *path)
 	int error;
 
 	php_hone_sum_begin(&save->sum);
-	save->output.add = add_to_sum;
-	save->output.opaque = &save->sum;
 	error = php_hone_output_open(&save->output, path, sizeof head);
 	if (error < 0)
 		return error;
