@@ -380,6 +380,8 @@ bool php_hone_cache_cas(zend_string *key, zend_long old, zend_long new_value);
  */
 bool php_hone_cache_check(
 	zend_long ttl, uint32_t ttl_at, HashTable *tags, uint32_t tags_at);
+/* Sets the result of a fetch that found nothing; `otherwise` may be NULL. */
+void php_hone_give_default(zval *value, zval *otherwise);
 
 /* ---- api/remember.c ---- */
 

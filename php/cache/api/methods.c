@@ -49,8 +49,8 @@ HONE_METHOD(Hone_Cache, enabled)
 	RETURN_BOOL(php_hone_cache_open() != NULL);
 }
 
-static void
-give_default(zval *value, zval *otherwise)
+void
+php_hone_give_default(zval *value, zval *otherwise)
 {
 	if (otherwise == NULL)
 		ZVAL_NULL(value);
@@ -72,7 +72,7 @@ HONE_METHOD(Hone_Cache, fetch)
 	HONE_ARGS_END();
 	success = php_hone_cache_fetch(key, return_value);
 	if (UNEXPECTED(!success) && !EG(exception))
-		give_default(return_value, otherwise);
+		php_hone_give_default(return_value, otherwise);
 	if (found != NULL && !EG(exception))
 		ZEND_TRY_ASSIGN_REF_BOOL(found, success);
 }

@@ -25,29 +25,23 @@ take_key(zval *to, zval *from)
 	return true;
 }
 
-static void
-fetch_field(zend_string *key, HashTable *list, zval *single, zval *otherwise,
-	zval *result)
+static bool
+fetch_field(zend_string *key, HashTable *list, zval *result)
 {
-	uint32_t n = list != NULL ? zend_hash_num_elements(list) : 1, i = 0;
+	uint32_t n = zend_hash_num_elements(list), i = 0;
 	zval few[PATH_ON_STACK], *path = few, *element;
-	bool good = true, found = false;
+	bool found = false;
 
 	if (n > PATH_ON_STACK)
 		path = safe_emalloc(n, sizeof *path, 0);
-	if (list == NULL) {
-		good = take_key(&path[i++], single);
-	} else {
-		ZEND_HASH_FOREACH_VAL(list, element)
-		{
-			good = take_key(&path[i], element);
-			if (!good)
-				break;
-			i++;
-		}
-		ZEND_HASH_FOREACH_END();
+	ZEND_HASH_FOREACH_VAL(list, element)
+	{
+		if (!take_key(&path[i], element))
+			break;
+		i++;
 	}
-	if (good)
+	ZEND_HASH_FOREACH_END();
+	if (i == n)
 		found = php_hone_cache_field(key, path, n, result);
 	else
 		zend_argument_type_error(2, "must have only strings and ints");
@@ -55,19 +49,14 @@ fetch_field(zend_string *key, HashTable *list, zval *single, zval *otherwise,
 		zval_ptr_dtor_nogc(&path[--i]);
 	if (path != few)
 		efree(path);
-	if (found || EG(exception))
-		return;
-	if (otherwise != NULL)
-		ZVAL_COPY_DEREF(result, otherwise);
-	else
-		ZVAL_NULL(result);
+	return found;
 }
 
 ZEND_METHOD(Hone_Cache, fetch_field)
 {
-	zval *path, *otherwise = NULL;
+	zval *path, *otherwise = NULL, single;
 	zend_string *key;
-	zval single;
+	bool found;
 
 	ZEND_PARSE_PARAMETERS_START(2, 3)
 	Z_PARAM_STR(key)
@@ -76,18 +65,18 @@ ZEND_METHOD(Hone_Cache, fetch_field)
 	Z_PARAM_ZVAL(otherwise)
 	ZEND_PARSE_PARAMETERS_END();
 	if (Z_TYPE_P(path) == IS_ARRAY) {
-		fetch_field(
-			key, Z_ARRVAL_P(path), NULL, otherwise, return_value);
-		return;
-	}
-	if (Z_TYPE_P(path) != IS_STRING && Z_TYPE_P(path) != IS_LONG) {
+		found = fetch_field(key, Z_ARRVAL_P(path), return_value);
+	} else if (take_key(&single, path)) {
+		found = php_hone_cache_field(key, &single, 1, return_value);
+		zval_ptr_dtor_nogc(&single);
+	} else {
 		zend_argument_type_error(2,
 			"must be of type array|string|int, %s given",
 			zend_zval_type_name(path));
 		return;
 	}
-	ZVAL_COPY_VALUE(&single, path);
-	fetch_field(key, NULL, &single, otherwise, return_value);
+	if (!found && !EG(exception))
+		php_hone_give_default(return_value, otherwise);
 }
 
 /* The keys may be ints: PHP converts keys of arrays that look like ints. */
