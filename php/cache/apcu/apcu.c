@@ -135,23 +135,15 @@ register_module(void)
 	return done;
 }
 
-/*
- * All modules of php.ini are in the registry before the first of them starts:
- * the order of their lines does not matter.
- */
-static bool
-apcu_is_loaded(void)
-{
-	return zend_hash_str_exists(
-		&module_registry, "apcu", sizeof "apcu" - 1);
-}
-
 void
 php_hone_apcu_minit(int type, int module_number)
 {
 	/* What dl() loaded ends with its request, a module of ours does not. */
 	offered = type != MODULE_TEMPORARY && HONE_G(cache).apcu_compat;
-	is_in_the_way = offered && apcu_is_loaded();
+	/* All modules of php.ini are in the registry before the first of them
+	 * starts: the order of their lines does not matter. */
+	is_in_the_way = offered && zend_hash_str_exists(
+					   &module_registry, ZEND_STRL("apcu"));
 	offered = offered && !is_in_the_way;
 	if (!offered)
 		return;

@@ -10,16 +10,6 @@
 /* apcu_sma_info() reports each of these parts of the memory as free or used. */
 #define MAP_PARTS 4096
 
-static const struct php_hone_store_info *
-get_info(struct php_hone_store_info *info)
-{
-	struct php_hone_member *member = php_hone_cache_open();
-
-	memset(info, 0, sizeof *info);
-	php_hone_store_info(member, info);
-	return info;
-}
-
 HONE_FUNCTION(apcu_enabled)
 {
 	HONE_ARGS(0, 0)
@@ -95,7 +85,7 @@ HONE_FUNCTION(apcu_cache_info)
 			"Check apc.enabled in your ini file");
 		RETURN_FALSE;
 	}
-	get_info(&info);
+	php_hone_store_info(&HONE_G(cache).member, &info);
 	array_init(return_value);
 	add_assoc_long(return_value, "num_slots", info.slots);
 	add_assoc_long(return_value, "ttl", HONE_G(cache).apc.ttl);
@@ -176,7 +166,7 @@ HONE_FUNCTION(apcu_sma_info)
 			"via apc.enabled?");
 		RETURN_FALSE;
 	}
-	get_info(&info);
+	php_hone_store_info(&HONE_G(cache).member, &info);
 	array_init(return_value);
 	add_assoc_long(return_value, "num_seg", 1);
 	add_assoc_double(return_value, "seg_size", (double)info.size);

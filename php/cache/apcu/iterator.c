@@ -346,7 +346,9 @@ constructed(zval *object)
 	return NULL;
 }
 
+/* The body of a method without arguments, for a constructed iterator. */
 #define METHOD(name)                                                           \
+	static void name##_of(struct iterator *iterator, zval *return_value);  \
 	ZEND_METHOD(APCUIterator, name)                                        \
 	{                                                                      \
 		struct iterator *iterator;                                     \
@@ -355,49 +357,46 @@ constructed(zval *object)
 		iterator = constructed(ZEND_THIS);                             \
 		if (iterator != NULL)                                          \
 			name##_of(iterator, return_value);                     \
-	}
+	}                                                                      \
+	static void name##_of(struct iterator *iterator, zval *return_value)
 
-static void
-rewind_of(struct iterator *iterator, zval *result)
+METHOD(rewind)
 {
-	(void)result;
+	(void)return_value;
 	reset(iterator);
 	listed(iterator);
 }
 
-static void
-valid_of(struct iterator *iterator, zval *result)
+METHOD(valid)
 {
-	ZVAL_BOOL(result, present(iterator) != NULL);
+	RETURN_BOOL(present(iterator) != NULL);
 }
 
-static void
-key_of(struct iterator *iterator, zval *result)
+METHOD(key)
 {
 	const struct php_hone_item *item = present(iterator);
 
 	if (item != NULL)
-		ZVAL_STR_COPY(result, item->key);
-	else if (!EG(exception))
+		RETURN_STR_COPY(item->key);
+	if (!EG(exception))
 		zend_throw_error(NULL, "Cannot call key() on invalid iterator");
 }
 
-static void
-current_of(struct iterator *iterator, zval *result)
+METHOD(current)
 {
 	const struct php_hone_item *item = present(iterator);
 
 	if (item != NULL)
-		describe(result, item, iterator->format, &iterator->value);
+		describe(
+			return_value, item, iterator->format, &iterator->value);
 	else if (!EG(exception))
 		zend_throw_error(
 			NULL, "Cannot call current() on invalid iterator");
 }
 
-static void
-next_of(struct iterator *iterator, zval *result)
+METHOD(next)
 {
-	(void)result;
+	(void)return_value;
 	if (present(iterator) != NULL)
 		advance(iterator);
 }
@@ -425,35 +424,16 @@ total(struct iterator *iterator)
 	efree(walk);
 }
 
-static void
-getTotalHits_of(struct iterator *iterator, zval *result)
-{
-	total(iterator);
-	ZVAL_LONG(result, iterator->hits);
-}
+#define TOTAL_METHOD(name, member)                                             \
+	METHOD(name)                                                           \
+	{                                                                      \
+		total(iterator);                                               \
+		RETURN_LONG(iterator->member);                                 \
+	}
 
-static void
-getTotalSize_of(struct iterator *iterator, zval *result)
-{
-	total(iterator);
-	ZVAL_LONG(result, iterator->size);
-}
-
-static void
-getTotalCount_of(struct iterator *iterator, zval *result)
-{
-	total(iterator);
-	ZVAL_LONG(result, iterator->count);
-}
-
-METHOD(rewind)
-METHOD(valid)
-METHOD(key)
-METHOD(current)
-METHOD(next)
-METHOD(getTotalHits)
-METHOD(getTotalSize)
-METHOD(getTotalCount)
+TOTAL_METHOD(getTotalHits, hits)
+TOTAL_METHOD(getTotalSize, size)
+TOTAL_METHOD(getTotalCount, count)
 
 bool
 php_hone_apcu_iterator_delete(zval *object)
