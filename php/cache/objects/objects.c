@@ -412,20 +412,6 @@ separate_properties(struct making *making)
 	}
 }
 
-/*
- * PHP 8.2.36 raises the error of the memory limit when a function returns, and
- * ends the process if the function continues to allocate.
- */
-static zend_always_inline bool
-is_out_of_memory(void)
-{
-#ifdef ZEND_HAS_OOM
-	return ZEND_HAS_OOM();
-#else
-	return false;
-#endif
-}
-
 static enum made
 make_objects(struct making *making)
 {
@@ -434,7 +420,7 @@ make_objects(struct making *making)
 	for (uint32_t i = 0; i < making->n_objects && result == MADE; i++) {
 		const zval *node = list_of(&making->nodes[i]);
 		const struct class_of *of = class_of(making, node);
-		if (is_out_of_memory())
+		if (PHP_HONE_HAS_OOM())
 			return FAILED;
 		if (of->kind == PHP_HONE_KIND_ENUM)
 			result = make_case(making, of, node);
@@ -454,7 +440,7 @@ make_all(struct making *making)
 	if (result != MADE)
 		return result;
 	for (uint32_t i = 0; i < making->n_arrays; i++) {
-		if (is_out_of_memory())
+		if (PHP_HONE_HAS_OOM())
 			return FAILED;
 		make_array(making, Z_ARR(making->lists[i]));
 	}
@@ -537,7 +523,7 @@ call(struct call *call)
 		       Z_TYPE(result) != IS_UNDEF;
 		zval_ptr_dtor(&result);
 		zval_ptr_dtor(&name);
-	} else if (!is_out_of_memory() &&
+	} else if (!PHP_HONE_HAS_OOM() &&
 		   php_hone_date_make(call->object, &call->data)) {
 		good = true;
 	} else {
