@@ -113,34 +113,35 @@ create(struct pool *pool, size_t size)
 	return error;
 }
 
+/* NULL: there is none. */
+static const char *
+problem_of(const struct wanted *wanted)
+{
+	if (wanted->size < (zend_long)PHP_HONE_STORE_LEAST ||
+		wanted->size > (zend_long)PHP_HONE_STORE_MOST)
+		return "the size of a pool must be 1M to 128G";
+	if (n_pools == POOLS_MAX)
+		return "there are 32 pools already";
+	if (wanted->name_len == 0 || wanted->name_len >= NAME_ROOM)
+		return "a name must have 1 to 31 bytes";
+	if (!is_name(wanted->name, wanted->name_len))
+		return "a name must have only printable ASCII characters "
+		       "other than \"/\"";
+	if (exists(wanted->name, wanted->name_len))
+		return "a pool of this name exists already";
+	return NULL;
+}
+
 static void
 make(const struct wanted *wanted)
 {
 	struct pool *pool = &pools[n_pools];
+	const char *problem = problem_of(wanted);
 	char why[80];
 	int error;
 
-	if (wanted->size < (zend_long)PHP_HONE_STORE_LEAST ||
-		wanted->size > (zend_long)PHP_HONE_STORE_MOST) {
-		refuse(wanted, "the size of a pool must be 1M to 128G");
-		return;
-	}
-	if (n_pools == POOLS_MAX) {
-		refuse(wanted, "there are 32 pools already");
-		return;
-	}
-	if (wanted->name_len == 0 || wanted->name_len >= NAME_ROOM) {
-		refuse(wanted, "a name must have 1 to 31 bytes");
-		return;
-	}
-	if (!is_name(wanted->name, wanted->name_len)) {
-		refuse(wanted,
-			"a name must have only printable ASCII characters "
-			"other than \"/\"");
-		return;
-	}
-	if (exists(wanted->name, wanted->name_len)) {
-		refuse(wanted, "a pool of this name exists already");
+	if (problem != NULL) {
+		refuse(wanted, problem);
 		return;
 	}
 	pool->setting = wanted->setting;
@@ -334,8 +335,7 @@ bool
 php_hone_pools_is_maker(void)
 {
 	return getpid() == maker ||
-	       (strcmp(sapi_module.name, "fpm-fcgi") == 0 &&
-		       getsid(0) == getpid());
+	       (php_hone_early_is_fpm() && getsid(0) == getpid());
 }
 
 /*
@@ -345,12 +345,9 @@ php_hone_pools_is_maker(void)
 void
 php_hone_pools_choose(void)
 {
-	if (n_pools == 0)
-		return;
-	if (strcmp(sapi_module.name, "fpm-fcgi") == 0 &&
-		php_hone_pools_is_maker())
-		return;
-	pthread_once(&choose_once, choose);
+	if (n_pools != 0 &&
+		!(php_hone_early_is_fpm() && php_hone_pools_is_maker()))
+		pthread_once(&choose_once, choose);
 }
 
 /*
@@ -389,7 +386,6 @@ php_hone_pools_evicted(struct php_hone_member *member)
 	member->evicted = false;
 	if (!PG(log_errors) || mine == NULL)
 		return;
-	memset(&info, 0, sizeof info);
 	php_hone_store_info(member, &info);
 	snprintf(text, sizeof text,
 		"PHP Notice:  The shared cache \"%s\" of %zu bytes is full %u "
