@@ -5,19 +5,9 @@
  * cache, also for the same key.
  */
 #include "../cache.h"
-#include <time.h>
 
 /* After this time, other processes compute the value, too. */
 #define CLAIM_SECONDS 60
-
-static uint64_t
-milliseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static void
 unclaim(zend_string *key)
@@ -107,7 +97,7 @@ php_hone_cache_remember(
 	zend_string *key, const struct php_hone_remember *how, zval *value)
 {
 	struct php_hone_member *member = php_hone_cache_open();
-	uint64_t now, until = 0;
+	int64_t now, until = 0;
 	struct php_hone_key of;
 	int error;
 
@@ -126,7 +116,7 @@ php_hone_cache_remember(
 		if (how->grace > 0 &&
 			php_hone_cache_peek(key, how->grace, value))
 			return;
-		now = milliseconds();
+		now = php_hone_store_milliseconds();
 		if (until == 0)
 			until = now + how->wait_ms;
 		if (EG(exception) || now >= until)

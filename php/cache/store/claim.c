@@ -54,36 +54,31 @@ php_hone_store_claim(struct php_hone_member *member,
 	const struct php_hone_key *key, uint32_t seconds)
 {
 	struct php_hone_store *store = member->store;
-	php_hone_settle(member);
+	struct php_hone_room room = {.key = key, .ttl = seconds};
+	struct php_hone_found old;
+	int result = -EBUSY;
 	if (key->len > PHP_HONE_KEY_MOST)
 		return -EINVAL;
-	struct php_hone_place place = php_hone_place(store, key->hash);
-	struct php_hone_room room = {.key = key, .ttl = seconds};
-	int result = -EBUSY;
-	if (!php_hone_lock(member, place.shard))
+	if (!php_hone_lock_key(member, key, PHP_HONE_CLAIM, &old))
 		return -ETIMEDOUT;
-	uint32_t *link =
-		php_hone_link_of_key(store, place, key, PHP_HONE_CLAIM);
-	const struct php_hone_entry *old =
-		link == NULL ? NULL
-			     : php_hone_entry_at(store, php_hone_follow(link));
-	if (old == NULL || is_mine(member, old) || !stands(member, old)) {
+	if (old.entry == NULL || is_mine(member, old.entry) ||
+		!stands(member, old.entry)) {
 		struct php_hone_entry *entry = php_hone_reserve_locked(
-			member, place.shard, &room, PHP_HONE_CLAIM);
+			member, old.i, &room, PHP_HONE_CLAIM);
 		result = -ENOMEM;
 		if (entry != NULL) {
 			entry->value[0] =
 				(uint64_t)(member->slot - store->slots);
 			entry->value[1] = php_hone_get64(&member->slot->owner);
 			/* The reservation may have evicted the old claim. */
-			link = php_hone_link_of_key(
-				store, place, key, PHP_HONE_CLAIM);
-			php_hone_publish_locked(
-				member, place.shard, entry, link);
+			php_hone_publish_locked(member, old.i, entry,
+				php_hone_link_of_key(store,
+					php_hone_place(store, key->hash), key,
+					PHP_HONE_CLAIM));
 			result = 0;
 		}
 	}
-	php_hone_unlock(member, place.shard);
+	php_hone_unlock(member, old.i);
 	return result;
 }
 
@@ -91,20 +86,15 @@ void
 php_hone_store_unclaim(
 	struct php_hone_member *member, const struct php_hone_key *key)
 {
-	struct php_hone_store *store = member->store;
-	php_hone_settle(member);
-	struct php_hone_place place = php_hone_place(store, key->hash);
+	struct php_hone_found found;
 	/* The claim then ends by its time. */
-	if (!php_hone_lock(member, place.shard))
+	if (!php_hone_lock_key(member, key, PHP_HONE_CLAIM, &found))
 		return;
-	uint32_t *link =
-		php_hone_link_of_key(store, place, key, PHP_HONE_CLAIM);
-	if (link != NULL && is_mine(member, php_hone_entry_at(store,
-						    php_hone_follow(link)))) {
-		php_hone_remove_locked(member, place.shard, link);
-		php_hone_claims_wake(php_hone_shard_at(store, place.shard));
+	if (found.entry != NULL && is_mine(member, found.entry)) {
+		php_hone_remove_locked(member, found.i, found.link);
+		php_hone_claims_wake(found.shard);
 	}
-	php_hone_unlock(member, place.shard);
+	php_hone_unlock(member, found.i);
 }
 
 /* Returns the slot whose owner has claimed a key of that hash, or NULL. */
@@ -166,8 +156,8 @@ is_claimed(struct php_hone_member *member, const struct php_hone_key *key)
 	return claimed;
 }
 
-static int64_t
-milliseconds(void)
+int64_t
+php_hone_store_milliseconds(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -181,7 +171,7 @@ wait_for(struct php_hone_member *member, const struct php_hone_key *key,
 	struct php_hone_store *store = member->store;
 	struct php_hone_shard *shard = php_hone_shard_at(
 		store, php_hone_place(store, key->hash).shard);
-	int64_t end = milliseconds() + timeout;
+	int64_t end = php_hone_store_milliseconds() + timeout;
 	for (;;) {
 		/* Load this before the look: if the claim ends after the look,
 		 * the futex does not wait. */
@@ -189,7 +179,7 @@ wait_for(struct php_hone_member *member, const struct php_hone_key *key,
 			__atomic_load_n(&shard->wakes, __ATOMIC_ACQUIRE);
 		if (!is_claimed(member, key))
 			return 0;
-		int64_t left = end - milliseconds();
+		int64_t left = end - php_hone_store_milliseconds();
 		if (left <= 0)
 			return -ETIMEDOUT;
 		if (left > LOOK_EVERY_MS)

@@ -75,6 +75,13 @@ php_hone_entry_is(const struct php_hone_entry *entry,
 	       memcmp(php_hone_entry_key(entry), key->bytes, key->len) == 0;
 }
 
+/* The entry to which a link leads. */
+static inline struct php_hone_entry *
+php_hone_linked(const struct php_hone_store *store, const uint32_t *link)
+{
+	return php_hone_entry_at(store, php_hone_follow(link));
+}
+
 /* For the owner of the mutex: the link to the entry of a key, or NULL. */
 uint32_t *php_hone_link_of_key(struct php_hone_store *store,
 	struct php_hone_place place, const struct php_hone_key *key,

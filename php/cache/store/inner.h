@@ -298,6 +298,20 @@ void php_hone_claims_wake(struct php_hone_shard *shard);
 
 /* ---- publish.c, for the owner of the mutex ---- */
 
+/* The entry of a key; `link` and `entry` are NULL if there is none. */
+struct php_hone_found {
+	unsigned i; /* the number of the shard */
+	struct php_hone_shard *shard;
+	uint32_t *link;
+	struct php_hone_entry *entry;
+};
+
+/* Cancels an unfinished reservation, takes the mutex of a key, and finds its
+ * entry. Returns false without the mutex: -ETIMEDOUT. */
+bool php_hone_lock_key(struct php_hone_member *member,
+	const struct php_hone_key *key, enum php_hone_kind kind,
+	struct php_hone_found *found);
+
 /* A reserved entry whose head and key are filled in, or NULL. */
 struct php_hone_entry *php_hone_reserve_locked(struct php_hone_member *member,
 	unsigned shard, const struct php_hone_room *room,

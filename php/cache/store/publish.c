@@ -292,11 +292,8 @@ entry_valid(struct php_hone_member *member, const struct php_hone_entry *entry)
 static bool
 valid(struct php_hone_member *member, const uint32_t *link)
 {
-	if (link == NULL)
-		return false;
-	const struct php_hone_entry *entry =
-		php_hone_entry_at(member->store, php_hone_follow(link));
-	return entry_valid(member, entry);
+	return link != NULL &&
+	       entry_valid(member, php_hone_linked(member->store, link));
 }
 
 /*
@@ -532,30 +529,48 @@ php_hone_remove_locked(
 	php_hone_retire(store, php_hone_shard_at(store, i), &offset, 1);
 }
 
+bool
+php_hone_lock_key(struct php_hone_member *member,
+	const struct php_hone_key *key, enum php_hone_kind kind,
+	struct php_hone_found *found)
+{
+	struct php_hone_store *store = member->store;
+	struct php_hone_place place = php_hone_place(store, key->hash);
+	php_hone_settle(member);
+	if (!php_hone_lock(member, place.shard))
+		return false;
+	found->i = place.shard;
+	found->shard = php_hone_shard_at(store, place.shard);
+	found->link = php_hone_link_of_key(store, place, key, kind);
+	found->entry = found->link != NULL ? php_hone_linked(store, found->link)
+					   : NULL;
+	return true;
+}
+
+/* Unlink and retire an entry, if there is a link to it, and give back the
+ * mutex. */
+static void
+remove_and_unlock(struct php_hone_member *member, unsigned i, uint32_t *link)
+{
+	struct php_hone_shard *shard = php_hone_shard_at(member->store, i);
+	if (link != NULL) {
+		php_hone_remove_locked(member, i, link);
+		if (php_hone_reclaim_pays(shard))
+			php_hone_reclaim_some(member->store, shard);
+	}
+	php_hone_unlock(member, i);
+}
+
 int
 php_hone_store_delete(
 	struct php_hone_member *member, const struct php_hone_key *key)
 {
-	struct php_hone_store *store = member->store;
-	php_hone_settle(member);
-	struct php_hone_place place = php_hone_place(store, key->hash);
-	if (!php_hone_lock(member, place.shard))
+	struct php_hone_found found;
+	if (!php_hone_lock_key(member, key, PHP_HONE_VALUE, &found))
 		return -ETIMEDOUT;
-	uint32_t *link =
-		php_hone_link_of_key(store, place, key, PHP_HONE_VALUE);
-	int result = -ENOENT;
-	if (link != NULL) {
-		if (entry_valid(member,
-			    php_hone_entry_at(store, php_hone_follow(link))))
-			result = 0;
-		php_hone_remove_locked(member, place.shard, link);
-		if (php_hone_reclaim_pays(
-			    php_hone_shard_at(store, place.shard)))
-			php_hone_reclaim_some(
-				store, php_hone_shard_at(store, place.shard));
-	}
-	php_hone_unlock(member, place.shard);
-	return result;
+	bool counts = valid(member, found.link);
+	remove_and_unlock(member, found.i, found.link);
+	return counts ? 0 : -ENOENT;
 }
 
 int
@@ -569,14 +584,7 @@ php_hone_store_delete_entry(
 	if (!php_hone_lock(member, place.shard))
 		return -ETIMEDOUT;
 	uint32_t *link = php_hone_link_of(store, offset);
-	if (link != NULL) {
-		php_hone_remove_locked(member, place.shard, link);
-		if (php_hone_reclaim_pays(
-			    php_hone_shard_at(store, place.shard)))
-			php_hone_reclaim_some(
-				store, php_hone_shard_at(store, place.shard));
-	}
-	php_hone_unlock(member, place.shard);
+	remove_and_unlock(member, place.shard, link);
 	return link != NULL ? 0 : -ENOENT;
 }
 
@@ -596,21 +604,13 @@ int
 php_hone_store_change(struct php_hone_member *member,
 	const struct php_hone_key *key, struct php_hone_change *change)
 {
-	struct php_hone_store *store = member->store;
-	php_hone_settle(member);
-	struct php_hone_place place = php_hone_place(store, key->hash);
-	if (!php_hone_lock(member, place.shard))
+	struct php_hone_found found;
+	if (!php_hone_lock_key(member, key, PHP_HONE_VALUE, &found))
 		return -ETIMEDOUT;
-	uint32_t *link =
-		php_hone_link_of_key(store, place, key, PHP_HONE_VALUE);
-	int result = -ENOENT;
-	if (link != NULL) {
-		struct php_hone_entry *entry =
-			php_hone_entry_at(store, php_hone_follow(link));
-		if (entry_valid(member, entry))
-			result = change_entry(entry, change);
-	}
-	php_hone_unlock(member, place.shard);
+	int result = valid(member, found.link)
+			     ? change_entry(found.entry, change)
+			     : -ENOENT;
+	php_hone_unlock(member, found.i);
 	return result;
 }
 
@@ -750,32 +750,24 @@ static int
 make(struct php_hone_member *member, const struct php_hone_key *tag,
 	uint64_t *generation)
 {
-	struct php_hone_store *store = member->store;
-	struct php_hone_place place = php_hone_place(store, tag->hash);
-	int result = 0;
-	if (!php_hone_lock(member, place.shard))
+	struct php_hone_room room = {.key = tag};
+	struct php_hone_found found;
+	if (!php_hone_lock_key(member, tag, PHP_HONE_TAG, &found))
 		return -ETIMEDOUT;
-	uint32_t *link = php_hone_link_of_key(store, place, tag, PHP_HONE_TAG);
-	if (link != NULL) {
-		*generation = php_hone_get64(
-			&php_hone_entry_at(store, php_hone_follow(link))
-				 ->value[0]);
-	} else {
-		struct php_hone_room room = {.key = tag};
-		struct php_hone_entry *entry = php_hone_reserve_locked(
-			member, place.shard, &room, PHP_HONE_TAG);
+	struct php_hone_entry *entry = found.entry;
+	if (entry == NULL) {
+		entry = php_hone_reserve_locked(
+			member, found.i, &room, PHP_HONE_TAG);
 		if (entry != NULL) {
-			*generation = new_generation(store);
-			entry->value[0] = *generation;
+			entry->value[0] = new_generation(member->store);
 			entry->used = USED_MOST;
-			php_hone_publish_locked(
-				member, place.shard, entry, NULL);
-		} else {
-			result = -ENOMEM;
+			php_hone_publish_locked(member, found.i, entry, NULL);
 		}
 	}
-	php_hone_unlock(member, place.shard);
-	return result;
+	if (entry != NULL)
+		*generation = php_hone_get64(&entry->value[0]);
+	php_hone_unlock(member, found.i);
+	return entry != NULL ? 0 : -ENOMEM;
 }
 
 static int
@@ -796,18 +788,14 @@ int
 php_hone_store_invalidate_tag(
 	struct php_hone_member *member, const struct php_hone_key *tag)
 {
-	struct php_hone_store *store = member->store;
+	struct php_hone_found found;
 	if (tag->len > PHP_HONE_KEY_MOST)
 		return -EINVAL;
-	php_hone_settle(member);
-	struct php_hone_place place = php_hone_place(store, tag->hash);
-	if (!php_hone_lock(member, place.shard))
+	if (!php_hone_lock_key(member, tag, PHP_HONE_TAG, &found))
 		return -ETIMEDOUT;
-	uint32_t *link = php_hone_link_of_key(store, place, tag, PHP_HONE_TAG);
-	if (link != NULL)
-		php_hone_set64(&php_hone_entry_at(store, php_hone_follow(link))
-					->value[0],
-			new_generation(store));
-	php_hone_unlock(member, place.shard);
+	if (found.entry != NULL)
+		php_hone_set64(
+			&found.entry->value[0], new_generation(member->store));
+	php_hone_unlock(member, found.i);
 	return 0;
 }

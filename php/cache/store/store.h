@@ -449,6 +449,8 @@ void php_hone_store_unclaim(
  */
 int php_hone_store_wait(struct php_hone_member *member,
 	const struct php_hone_key *key, unsigned milliseconds);
+/* The clock of php_hone_store_wait(). */
+int64_t php_hone_store_milliseconds(void);
 
 /* ---- figures: without those of a shard whose mutex cannot be taken ---- */
 
