@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,18 +45,14 @@ read_stat(pid_t pid, char *state, unsigned *threads, uint32_t *start)
 	/* The name of the program may have any characters: fields 3, 20 and 22
 	 * are counted from the last parenthesis. */
 	const char *p = strrchr(text, ')');
-	if (p == NULL || p[1] != ' ')
+	uint64_t ticks;
+	if (p == NULL ||
+		sscanf(p,
+			") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			"%*s %*s %*s %*s %*s %u %*s %" SCNu64,
+			state, threads, &ticks) != 3)
 		return false;
-	*state = p[2];
-	for (int field = 2; field < 22; field++) {
-		p = strchr(p, ' ');
-		if (p == NULL)
-			return false;
-		p++;
-		if (field + 1 == 20)
-			*threads = (unsigned)strtoul(p, NULL, 10);
-	}
-	*start = (uint32_t)strtoull(p, NULL, 10);
+	*start = (uint32_t)ticks;
 	return true;
 }
 
@@ -65,8 +62,8 @@ read_stat(pid_t pid, char *state, unsigned *threads, uint32_t *start)
 static uint64_t
 own_identity(void)
 {
-	char state = 0;
-	unsigned threads = 0;
+	char state;
+	unsigned threads;
 	uint32_t start = 0;
 	pid_t pid = getpid();
 	if (!read_stat(pid, &state, &threads, &start))

@@ -258,20 +258,15 @@ static void
 pass_begin(struct pass *pass, struct php_hone_store *store,
 	struct php_hone_shard *shard)
 {
+	memset(pass, 0, offsetof(struct pass, victims));
 	pass->store = store;
-	pass->packer = NULL;
 	pass->shard = shard;
 	pass->now = php_hone_store_now(store);
-	pass->n = 0;
-	pass->units = 0;
-	pass->seen = 0;
-	pass->had = 0;
 	/* Readers may have the warm ones: then a longer search is in vain. */
-	pass->cold_left =
-		shard->entries / 2 < SPARED ? shard->entries / 2 : SPARED;
-	if (shard->spare_pause != 0)
-		pass->cold_left = 0;
-	pass->found_warm = false;
+	if (shard->spare_pause == 0)
+		pass->cold_left = shard->entries / 2 < SPARED
+					  ? shard->entries / 2
+					  : SPARED;
 	pass->much = shard->n_retired > HELD_BACK;
 	pass->look = pass->much;
 	if (pass->look)
