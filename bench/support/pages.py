@@ -27,10 +27,10 @@ fails if one is not up to date.
   those of Debian 12. Each rival runs with the fastest of several sets of flags.
 
 **What was wrong here before 2026-11-29.** This page said that a compressed qcow2 image
-takes 12.6 s, and 106.6 s with the best settings of `qemu-img`. `qemu-img` ran without
-`-W`, so it compressed on one core. Targets were judged by this comparison. The rivals were
-those of Debian 12, of 2022, and the page did not say so. Rows of that time without `-W`
-now have no ratio.
+takes 12.6 s with hone, and 106.6 s with the best settings of `qemu-img`. But `qemu-img` ran
+without `-W`, so it compressed on one core, and the targets were compared with this time. The
+rivals were those of Debian 12, of 2022, which the page did not state. Rows of that time
+without `-W` now have no ratio.
 """
 
 SPEED = """![Speed over the best rival: the median and the slowest case of each
@@ -182,8 +182,8 @@ def benchmarks(runs):
         f"{report['machine']['date']}. The size is that of hone's output "
         "over that of\nthe rival's. The last column compares hone with a "
         "program that does only a part of the work:\n\n"
-        "- the codec's library alone, two threads, without reads and writes: "
-        "0.9 is as good as a\n  conversion gets;\n"
+        "- the library of the codec alone, two threads, without reads and "
+        "writes: 0.9 of it is enough\n  for a target;\n"
         "- `pread`: two threads of Python that only read;\n"
         "- `curl`, which only stores the file.\n",
         pages_convert.overview(markdown),
@@ -197,8 +197,9 @@ def benchmarks(runs):
         "functions](benchmarks/php.md), [arguments of\nfunctions in C]"
         "(benchmarks/args.md).\n",
         "## C: libhone\n",
-        "The table counts all cases, also those that the pages leave out. For "
-        "each case it takes the\npolicy or the call that is meant for it.\n",
+        "The table counts all cases, also those that are not on the pages. Of "
+        "the policies or calls that\na case was measured with, the table has "
+        "the one that is meant for the case.\n",
         overview(library), "", SPEED, machines(runs)])
 
 
@@ -218,9 +219,10 @@ def missed(runs):
         lines += pages_cache.missed(part, runs.get(part, {}))
     lines += pages_cache.missed("cache", {
         machine: run for machine, run in runs["cache"].items() if run.hits})
-    return ("# Targets that were missed\n\n" + MADE + "\n\nA run judges its "
-            "targets and keeps what it found. Targets beside `qemu-img` "
-            "without\n`-W` are left out: they judged a rival on one core. "
-            "`raw to raw.gz` was packed\nat level 6; since 2026-11-30 the "
-            "default is 5.\n\n"
+    return ("# Targets that were missed\n\n" + MADE + "\n\nThese are "
+            "the misses of the kept runs. A line has the case, what was "
+            "compared,\nthe target and the result, or, as `0.91 of 3`, the "
+            "result and the target. Targets beside\n`qemu-img` without `-W` "
+            "are left out, since that rival ran on one core. `raw to raw.gz` "
+            "was\npacked at level 6; since 2026-11-30 the default is 5.\n\n"
             + "\n".join(lines).rstrip() + "\n")

@@ -69,8 +69,9 @@ def instructions(markdown, runs):
         body.append([case, *(counted.get(name, "–") for name in columns)])
     return ["### Instructions of real programs that cache objects\n\n"
             f"{kept.MACHINES[run.machine].name}, {run.about['date']}. "
-            "Counted by valgrind, with warm caches. WordPress: a request. "
-            "Doctrine: all fetches,\nwithout opcache.\n\n"
+            "Counted by valgrind, with warm caches. The rows of WordPress "
+            "are for a request, those of\nDoctrine for all fetches, without "
+            "opcache.\n\n"
             f"{markdown(['case', *columns], body)}\n"]
 
 

@@ -15,18 +15,19 @@ NOTES = {"convert-zen3-2026-11-22.json":
          "qcow2 are of a\nbenchmark that did not keep the source in the page "
          "cache for every tool. They\nunderstate hone.\n",
          "convert-clouds-emerald-rapids-2026-11-29.json":
-         "The rows of VMDK and of the dynamic VHD are what the command "
-         "printed, medians of three\nturns: it ended at a wrong check of the "
-         "fixed VHD before it wrote its file. The other rows are\nof a second "
-         "run.\n",
+         "The first run ended at a wrong check of the fixed VHD, before it "
+         "wrote its file. So the rows\nof VMDK and of the dynamic VHD are "
+         "the medians of three turns that it printed. The other rows\nare of "
+         "a second run.\n",
          "reach-emerald-rapids-2026-11-29.json":
-         "hone has liblzma 5.4.1 of Debian 12, and `xz` has 5.8.4: so hone has "
-         "a second row with that\nversion. `skopeo` and `docker-registry` are "
+         "hone has liblzma 5.4.1 of Debian 12, and `xz` has 5.8.4. So there is "
+         "a second row of hone\nwith 5.8.4. `skopeo` and `docker-registry` are "
          "those of Debian 12. Cases that say \"measured again\"\nare of "
          "another run of the same day. hone packed gzip at level 6; since "
          "2026-11-30 the\ndefault is 5.\n"}
 ONE_CORE = ("Rows of `qemu-img` *without `-W`* are not its best time: it "
             "compresses on one core then.\nThey have no ratio.\n")
+LONG = re.compile(r"\b0\.\d{5,}")  # a figure such as 0.3333333333333333
 # What the page says of a case with fewer than three rounds.
 FEW = {1: "Each tool was timed once.\n\n", 2: "Each tool was timed twice.\n\n"}
 # What the chart has: a case, and what to call it there.
@@ -177,20 +178,24 @@ def without_epoch(version):
     return re.sub(r"\b\d+:", "", version)
 
 
+def named(flags):
+    return f"`{flags}`" if flags else "no flags"
+
+
 def tried(rows):
     """The sets of flags that a case tried: lines of a list."""
     lines = []
     for row in rows:
         found = row.get("tried") or {}
         if len(found) > 1:
-            shown = ", ".join(f"`{flags or 'none'}` {seconds:.2f} s"
+            shown = ", ".join(f"{named(flags)} {seconds:.2f} s"
                               for flags, seconds in found.items() if seconds)
-            stopped = ", ".join(f"`{flags or 'none'}`"
+            stopped = ", ".join(named(flags)
                                 for flags, seconds in found.items()
                                 if not seconds)
             lines.append(f"{version(row)}, one run of each set of flags: "
-                         f"{shown}. Timed: `{row['flags'] or 'none'}`." +
-                         (f" Stopped, since slower: {stopped}."
+                         f"{shown}. Timed: {named(row['flags'])}." +
+                         (f" Stopped because they were slower: {stopped}."
                           if stopped else ""))
     return "".join(f"\n{line}\n" for line in lines)
 
@@ -261,7 +266,7 @@ def overview(markdown):
             if "version" in rows[0]:
                 body += summary(case, rows)
     return markdown(["work", "hone", "best rival", "ratio", "size",
-                     "its flags", "of a part alone"], body)
+                     "flags of the rival", "beside a part alone"], body)
 
 
 def notes():
@@ -323,7 +328,8 @@ def missed():
     for subject in "convert", "convert-clouds", "reach":
         for machine, (_, report) in load(subject).items():
             of = cases(report)
-            short = [t["text"] for t in report["targets"] if not t["met"]
+            short = [LONG.sub(lambda m: f"{float(m[0]):.3g}", t["text"])
+                     for t in report["targets"] if not t["met"]
                      and is_fair(of[t["text"].split(": ")[0]])]
             if short:
                 found[machine, subject] = short

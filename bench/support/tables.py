@@ -54,8 +54,8 @@ TABLES = {
             "cold-4K", "cold-16K", "cold-64K", "cold-256K", "cold-1M",
             "cold-4M", "cold-64M", "cold-256M", "clear-cold-1M")),
         Table("Both sides cold, then the copy is read",
-              "In order, or line by line as a list of pointers. STREAM is "
-              "the wrong policy for a list.",
+              "The copy is read in order, or line by line as a list of "
+              "pointers. STREAM is the wrong policy for a list.",
               [Row(f"{how}-{size}",
                    f"{cases.size(size)}, {word}, {policy.upper()}",
                    policy, ("glibc",))
@@ -99,7 +99,7 @@ TABLES = {
                   "both-n1", "both-n8", "both-n32", "both-n256",
                   "one-cpu-both-n1", "one-cpu-both-n32")]),
         Table("Queues that wait", "Several threads at both ends are allowed. "
-              "moodycamel's queue has no limit, so that its producers "
+              "moodycamel's queue has no limit, so its producers "
               "never wait.",
               [Row(name, None, "hone-queue", cases.WAITING) for name in (
                   "wait-alone-n1", "wait-alone-n32", "wait-pipe-n1",
@@ -108,8 +108,9 @@ TABLES = {
                   "wait-ping-n1", "wait-one-cpu-ping-n1")]),
     ],
     "stream": [
-        Table("Whole files", "In the page cache. Each subject allocates, "
-              "reads and frees. `mmap` is left out: it copies nothing.",
+        Table("Whole files", "The files are in the page cache. Each subject "
+              "allocates, reads and frees. `mmap` is left out: it copies "
+              "nothing.",
               rows("read-12", "read-4K", "read-700K", "read-10M",
                    "fresh-700K", "fresh-10M", "fresh-1G") +
               [Row("fresh-10M", "10 MB, fresh memory, huge pages",
@@ -146,18 +147,18 @@ TABLES = {
                   "passed on: fread of another stream", "passed on: a URL",
                   "passed on: no such file"))],
     "cache": [
-        Table("Fetch", "PHP with opcache. The time of a call from PHP, "
-              "with what frees the value before it. `fetch`: one key again "
-              "and again. `one fetch`: 1,000 keys, each of them once, in "
-              "another order than they were stored.",
+        Table("Fetch", "PHP with opcache. The time is that of a call from "
+              "PHP, and of freeing the value of the call before. `fetch`: "
+              "the same key each time. `one fetch`: each of 1,000 keys once, "
+              "in another order than they were stored.",
               rows(*(f"fetch {value}" for value in VALUES),
                    *(f"one fetch {value}" for value in VALUES[:2]))),
         Table("Fetch, and read all of the value", "",
               rows(*(f"fetch and read {value}" for value in VALUES))),
         Table("Block copy: the first fetch of a key in a request",
-              "`block copy`: of few keys, which the request before has fetched, "
-              "too. `first fetch`: of keys with 10 MB of values. The copy is "
-              "freed at the end of the request, which is not in the time.",
+              "`block copy`: of a few keys that the request before has fetched, "
+              "too. `first fetch`: of keys with 10 MB of values. The time "
+              "does not include the end of the request, which frees the copy.",
               rows(*(f"{work} {value}" for value in VALUES[2:-1]
                      for work in ("block copy", "first fetch")))),
         Table("Store", "", rows(*(f"store {value}" for value in VALUES))),
@@ -165,9 +166,9 @@ TABLES = {
               rows(*(f"99 fetches, 1 store {value}"
                      for value in ("20 B", "1 KB", "100 keys",
                                    "600 options")))),
-        Table("Readers and a writer", "1,000 keys, at random. The time of a "
-              "fetch of all readers together: two undisturbed readers take "
-              "half the time of one.",
+        Table("Readers and a writer", "1,000 keys, at random. The time is "
+              "divided by the fetches of all readers: two undisturbed readers "
+              "have half the time of one.",
               [Row(f"{who}, {value}") for value in ("20 B", "100 keys")
                for who in ("1 reader", "2 readers", "1 reader, a writer",
                            "2 readers, a writer",
