@@ -53,6 +53,12 @@ enum group_id {
 	GROUP_COUNT
 };
 
+#define HONE_ALIAS(...) +1
+enum {
+	ALIAS_COUNT = 0
+#include "options.def"
+};
+
 #define HONE_HINT(...) +1
 enum {
 	HINT_COUNT = 0

@@ -44,7 +44,7 @@ PACKINGS = {row.split(", ")[1]: row.split('"')[1]
 # Scheme -> whether hone writes there.
 SCHEMES = {row.split('"')[1]: not row.endswith("NULL")
            for row in rows("image/store/schemes.def", "IMAGE_SCHEME")}
-OPTIONS = set(re.findall(r'^HONE_OPTION\([^"]*"([\w-]+)"',
+OPTIONS = set(re.findall(r'^HONE_(?:OPTION|ALIAS)\([^"]*"([\w-]+)"',
                          (ROOT / "cli/options.def").read_text("utf-8"),
                          re.MULTILINE))
 KEYS = set(re.findall(r'\{"(\w+)", IMAGE_OPTION_',

@@ -13,7 +13,7 @@ struct tables {
 	/* "+:" or ":" first, two characters for each option or hint, and the
 	 * end */
 	char letters[2 + 2 * (OPTION_COUNT + HINT_COUNT) + 1];
-	struct option names[OPTION_COUNT + 1];
+	struct option names[OPTION_COUNT + ALIAS_COUNT + 1];
 };
 
 /* The options that were refused, so that each message is printed once. */
@@ -41,19 +41,27 @@ is_optional(const struct option_row *row)
 	return row->value && row->value[0] == '[';
 }
 
-/* An earlier name has the value of the present one, so that an abbreviation of
- * both is not ambiguous. */
-static int
-present_name(int id)
+static const struct {
+	unsigned commands;
+	const char *word;
+	enum option_id id;
+} aliases[ALIAS_COUNT] = {
+#define HONE_ALIAS(commands, word, id) {commands, word, OPTION_##id},
+#include "options.def"
+};
+
+/* An alias has the value of its option, so that an abbreviation of both is not
+ * ambiguous. */
+static struct option
+name_of(const char *name, int id)
 {
-	switch (id) {
-	case OPTION_OLD_EXPECT_FILE:
-		return OPTION_EXPECT_FILE;
-	case OPTION_OLD_EXPECT:
-		return OPTION_EXPECT;
-	default:
-		return id;
-	}
+	const struct option_row *row = &cli_options[id];
+
+	return (struct option){name,
+		is_optional(row) ? optional_argument
+		: row->value     ? required_argument
+				 : no_argument,
+		NULL, NO_LETTER + id};
 }
 
 /*
@@ -78,12 +86,11 @@ make_tables(struct tables *tables, unsigned where)
 		if (row->letter)
 			letter = add_letter(letter, row->letter,
 				row->value && !is_optional(row));
-		*name++ = (struct option){row->name,
-			is_optional(row) ? optional_argument
-			: row->value     ? required_argument
-					 : no_argument,
-			NULL, NO_LETTER + present_name(id)};
+		*name++ = name_of(row->name, id);
 	}
+	for (size_t i = 0; i < ALIAS_COUNT; i++)
+		if (aliases[i].commands & where)
+			*name++ = name_of(aliases[i].word, aliases[i].id);
 	for (size_t i = 0; i < HINT_COUNT; i++) {
 		const struct hint_row *row = &cli_hints[i];
 		if ((row->commands & where) && row->word[0] == '-' &&

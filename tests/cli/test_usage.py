@@ -272,14 +272,20 @@ def test_an_empty_operand_is_a_mistake(hone, words, named):
 HABITS = {
     "convert": {"-r": "--rate-limit", "-l": "--snapshot",
                 "-C": "by itself", "-B": "--allow-backing",
+                "-b": "--allow-backing", "--backing=a": "--allow-backing",
+                "--backing-format=raw": "qemu-img rebase",
+                "--copy-range-offloading": "by itself",
                 "-F": "qemu-img rebase", "--object=secret": "qemu-nbd",
                 "--salvage": "unreadable data", "--bitmaps": "not copied",
                 "--target-image-opts": "its path",
                 "--image-opts": "its path"},
     "compare": {"--output=json": "--json", "-s": "--strict"},
-    "check": {"-r": "repairs nothing", "--object=x": "qemu-nbd"},
-    "info": {"--output=json": "--json", "--backing-chain": "backing file"},
-    "map": {"--output=json": "--json"},
+    "check": {"-r": "repairs nothing", "--repair=all": "repairs nothing",
+              "--cache=none": "metadata", "--object=x": "qemu-nbd"},
+    "info": {"--output=json": "--json", "--backing-chain": "backing file",
+             "--limits": "use qemu-img", "-t": "metadata"},
+    "map": {"--output=json": "--json", "-s": "the whole disk",
+            "--start-offset=1": "the whole disk", "--max-length=1": "the whole disk"},
     "digest": {"--output=json": "--json", "--object=x": "qemu-nbd"},
 }
 
@@ -344,6 +350,23 @@ def test_only_options_make_an_abbreviation_ambiguous(hone, small, out):
             ("cpu", "--o", "")):
         assert hone.misused(command, word, small, out / "d") == (
             f"hone: '{word}' is not an option of hone {command}{hint}")
+
+
+def test_the_long_names_of_qemu_11_are_accepted(hone, image, out):
+    """Those that differ from the names here."""
+    source = image("mixed")
+    found = hone.json("convert", "--json", "--source-format", "raw", "--target-format",
+                      "qcow2", "--target-format-options", "cluster_size=4k",
+                      "--parallel=1", "--oob-writes", source, out / "a")
+    assert (found["threads"], found["format"]) == (1, "qcow2")
+    assert hone.json("info", "--json", out / "a")["cluster_size"] == 4096
+    hone.ok("compare", "-q", "--a-format=raw", "--b-format=qcow2", "--cache=none",
+            source, out / "a")
+    for words, taken in ((["convert", "--oob-writes=1"],
+                          "'--out-of-order' takes no value"),
+                         (["compare", "--parallel=1"],
+                          "'--parallel' is not an option of hone compare")):
+        assert taken in hone.misused(*words, source, source)
 
 
 def test_what_means_the_same_as_in_qemu_img_is_accepted(hone, image, out):
