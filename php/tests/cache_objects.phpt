@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: each fetch makes new objects, and what changes one of them does not reach the cache
+Hone\Cache: what changes the table of an object's properties does not reach the cache
 --INI--
 hone.cache_cli=1
 hone.cache_size=16M
@@ -8,18 +8,10 @@ error_reporting=E_ALL & ~E_DEPRECATED
 <?php
 use Hone\Cache;
 
-class Child { public ?Child $next = null; }
 class Nothing {}
 
 function kept_as(): string { return Cache::entries()->current()['type']; }
 
-$child = new Child();
-$child->next = new Child();
-$child->next->next = $child;
-Cache::store('k', [$child, $child]);
-[$a, $b] = Cache::fetch('k');
-[$c] = Cache::fetch('k');
-echo json_encode([$a === $b, $a === $c]), "\n";
 $std = new stdClass();
 $std->list = ['in', 'it'];
 $std->text = 'text';
@@ -48,11 +40,10 @@ $fetched = Cache::fetch('k');
 array_walk($fetched[0], function (&$value) { $value = 9; });
 echo serialize($fetched[1]), "\n";
 ini_set('hone.cache_objects', 'serialize');
-Cache::store('k', [$child, $child]);
+Cache::store('k', [$std]);
 echo kept_as(), "\n";
 ?>
 --EXPECT--
-[true,false]
 O:8:"stdClass":2:{s:4:"list";a:2:{i:0;s:2:"in";i:1;s:2:"it";}s:4:"text";s:4:"text";}
 O:8:"stdClass":2:{s:4:"list";a:2:{i:0;s:2:"in";i:1;s:2:"it";}s:4:"text";s:4:"text";}
 O:8:"stdClass":2:{s:4:"list";a:2:{i:0;s:2:"in";i:1;s:2:"it";}s:4:"text";s:4:"text";}
