@@ -159,7 +159,7 @@ struct image_blocks {
 	/* in their order */
 	struct block_hole *holes;
 	size_t n_holes;
-	size_t room_for_holes;
+	uint64_t room_for_holes;
 	/* each from the oldest on */
 	struct block_list needed;
 	struct block_list released;
@@ -176,7 +176,7 @@ struct image_blocks {
 	int fd;
 	/* a bit for each block: it is in the file, or is zero */
 	uint64_t *moved;
-	uint64_t n_moved;
+	uint64_t words_moved;
 	/* not 0: the first failure */
 	int rc;
 	struct image_error err;

@@ -172,7 +172,7 @@ take_memory(struct image_blocks *b, bool ahead)
 		return allocate(b);
 	if (!block)
 		block = take_released(b);
-	if (!block && ahead && b->ordered && b->n_moved == 0)
+	if (!block && ahead && b->ordered && !b->moved)
 		return NULL;
 	if (!block)
 		return take_needed(b);

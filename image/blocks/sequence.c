@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bytes that pass once, in order: those of a stream, or of a producer. */
-#include <stdlib.h>
 #include "blocks/cache.h"
 
 /* Show the tap what comes next. Without the lock. */
@@ -60,19 +59,11 @@ blocks_hole(const struct image_blocks *b, uint64_t index)
 static bool
 has_room(struct image_blocks *b)
 {
-	size_t room = b->room_for_holes ? 2 * b->room_for_holes : 64;
+	struct image_error err;
 
-	if (b->n_holes < b->room_for_holes)
-		return true;
-	if (b->n_holes == BLOCKS_HOLES)
-		return false;
-	struct block_hole *holes =
-		realloc(b->holes, room * sizeof(struct block_hole));
-	if (!holes)
-		return false;
-	b->holes = holes;
-	b->room_for_holes = room;
-	return true;
+	return b->n_holes < BLOCKS_HOLES &&
+	       image_grow(&b->holes, &b->room_for_holes, b->n_holes + 1,
+		       sizeof(*b->holes), &err) == 0;
 }
 
 static void

@@ -12,24 +12,22 @@
 bool
 blocks_is_moved(const struct image_blocks *b, uint64_t index)
 {
-	return index < b->n_moved && (b->moved[index / 64] >> index % 64 & 1);
+	return index / 64 < b->words_moved &&
+	       (b->moved[index / 64] >> index % 64 & 1);
 }
 
 /* Set the bit of a block that leaves the memory. */
 static int
 set_moved(struct image_blocks *b, uint64_t index, struct image_error *err)
 {
-	if (index >= b->n_moved) {
-		uint64_t n = b->n_moved ? 2 * b->n_moved : 1024;
-		while (n <= index)
-			n *= 2;
-		uint64_t *moved = realloc(b->moved, n / 8);
-		if (!moved)
-			return image_no_memory(err);
-		memset(moved + b->n_moved / 64, 0, (n - b->n_moved) / 8);
-		b->moved = moved;
-		b->n_moved = n;
-	}
+	uint64_t before = b->words_moved;
+	int rc = image_grow(&b->moved, &b->words_moved, index / 64 + 1,
+		sizeof(*b->moved), err);
+
+	if (rc < 0)
+		return rc;
+	memset(b->moved + before, 0,
+		(b->words_moved - before) * sizeof(*b->moved));
 	b->moved[index / 64] |= (uint64_t)1 << index % 64;
 	return 0;
 }
