@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 #include "codec/zero_frame.h"
@@ -30,7 +31,6 @@ static const unsigned size_bytes[] = {1, 2, 4, 8};
 struct zstd {
 	ZSTD_DStream *stream;
 	uint64_t memory;
-	/* of the frame; 0 if it is not in the bytes that begin() got */
 	uint64_t window;
 };
 
@@ -50,11 +50,12 @@ zstd_begins(const unsigned char *head, size_t length)
 		       (magic_of(head) & SKIPPED_MASK) == SKIPPED);
 }
 
-/* Returns the window of a frame with these first bytes, for messages. */
+/* Returns the window of a frame with these IMAGE_MEMBER_HEAD bytes, or 0 if it
+ * is another kind of frame. */
 static uint64_t
-window_of(const unsigned char *head, size_t length)
+window_of(const unsigned char *head)
 {
-	if (length < IMAGE_MEMBER_HEAD || magic_of(head) != MAGIC)
+	if (magic_of(head) != MAGIC)
 		return 0;
 	unsigned char descriptor = head[4];
 	if (!(descriptor & SINGLE)) {
@@ -94,7 +95,7 @@ static bool
 measure_blocks(
 	const unsigned char *in, size_t n, uint64_t known, uint64_t *most)
 {
-	uint64_t window = window_of(in, IMAGE_MEMBER_HEAD);
+	uint64_t window = window_of(in);
 	uint64_t limit = window < BLOCK_CONTENT ? window : BLOCK_CONTENT;
 	size_t at = first_block(in);
 	uint32_t block = 0;
@@ -169,9 +170,13 @@ zstd_open(void **state, uint64_t memory, unsigned threads)
 static int
 zstd_begin(void *state, const unsigned char *head, size_t length)
 {
+	/* Zeros follow a frame that is shorter. */
+	unsigned char whole[IMAGE_MEMBER_HEAD] = {0};
 	struct zstd *zstd = state;
 
-	zstd->window = window_of(head, length);
+	memcpy(whole, head,
+		length < IMAGE_MEMBER_HEAD ? length : IMAGE_MEMBER_HEAD);
+	zstd->window = window_of(whole);
 	ZSTD_DCtx_reset(zstd->stream, ZSTD_reset_session_only);
 	return 0;
 }
