@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Write libhone as two files that a program can copy: hone.c and hone.h.
 
-single.py FOLDER
-
 A header stands where it is first included. hone.c has the variants of every
 CPU family. What a program may leave out stands between #if and #endif.
 """
+import argparse
 import re
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -255,7 +253,10 @@ def header():
 
 
 def main():
-    folder = Path(sys.argv[1])
+    parser = argparse.ArgumentParser(
+        description="Write hone.c and hone.h, the whole library in two files.")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made if absent")
+    folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     version = re.search("version: '(.*)'", read(ROOT / "meson.build"))[1]
     licence = "\n".join(f" * {line}".rstrip()

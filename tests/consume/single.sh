@@ -30,6 +30,7 @@ made_twice() {
         python3 -B "$top/tools/single.py" . &&
         (cd / && python3 -B "$top/tools/single.py" "$work/again") &&
         cmp hone.c again/hone.c && cmp hone.h again/hone.h &&
+        ! python3 -B "$top/tools/single.py" 2>usage && grep -q FOLDER usage &&
         ! grep -F -e "$top/include" -e "$top/src" -e "$top/tools" hone.c hone.h &&
         ! grep '#include <\(linux\|asm\)/' hone.c hone.h
 }
