@@ -142,66 +142,52 @@ php_hone_output_finish(
 static bool
 check_owner(const struct stat *st, char *problem, size_t room)
 {
-	if (!S_ISREG(st->st_mode)) {
+	if (!S_ISREG(st->st_mode))
 		snprintf(problem, room, "it is not a regular file");
-		return false;
-	}
-	if (st->st_uid != 0 && st->st_uid != geteuid()) {
+	else if (st->st_uid != 0 && st->st_uid != geteuid())
 		snprintf(problem, room,
 			"its owner is %ld, not 0 or %ld, the user of this "
 			"process",
 			(long)st->st_uid, (long)geteuid());
-		return false;
-	}
-	if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+	else if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
 		snprintf(problem, room,
 			"its mode is %03o: others may write to the file",
 			(unsigned)(st->st_mode & 0777));
-		return false;
-	}
-	return true;
+	else
+		return true;
+	return false;
 }
 
-bool
-php_hone_snapshot_read(const char *path, size_t limit, void **bytes,
-	size_t *size, int *error, char *problem, size_t room)
+int
+php_hone_snapshot_read(const char *path, size_t limit,
+	struct hone_file_data *data, char *problem, size_t room)
 {
 	/* The check and the read use one descriptor, so that the file cannot be
 	 * replaced between them. O_NONBLOCK, so that open() does not wait for
 	 * the writer of a FIFO. */
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int error = -EPERM;
 	struct hone_read_attr attr;
-	struct hone_file_data data;
 	struct stat st;
 
-	*error = fd < 0 ? -errno : 0;
-	if (fd < 0 || fstat(fd, &st) != 0) {
-		if (fd >= 0)
-			*error = -errno;
-	} else if (!check_owner(&st, problem, room)) {
-		close(fd);
-		return false;
-	} else {
-		hone_read_attr_init(&attr);
-		attr.limit = limit;
-		attr.flags = HONE_READ_HUGE_ADVISE;
-		*error = hone_read_fd(&data, fd, &attr);
-	}
+	hone_read_attr_init(&attr);
+	attr.limit = limit;
+	attr.flags = HONE_READ_HUGE_ADVISE;
+	*problem = '\0';
+	if (fd < 0 || fstat(fd, &st) != 0)
+		error = -errno;
+	else if (check_owner(&st, problem, room))
+		error = hone_read_fd(data, fd, &attr);
 	if (fd >= 0)
 		close(fd);
-	if (*error == 0) {
-		*bytes = data.data;
-		*size = data.size;
-		return true;
-	}
-	if (*error == -EFBIG)
+	if (error == -EFBIG)
 		snprintf(problem, room,
 			"size is %lld bytes, more than four times the size of "
 			"the cache",
 			(long long)st.st_size);
-	else if (*error == -ELOOP)
+	else if (error == -ELOOP)
 		snprintf(problem, room, "it is a symbolic link");
-	else
-		snprintf(problem, room, "%s", strerror(-*error));
-	return false;
+	else if (error != 0 && *problem == '\0')
+		snprintf(problem, room, "%s", strerror(-error));
+	return error;
 }

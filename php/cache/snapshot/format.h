@@ -138,12 +138,13 @@ int php_hone_output_finish(
 	struct php_hone_output *output, const void *head, size_t size);
 
 /*
- * Read a file of at most `limit` bytes. The caller calls free() for *bytes.
- * Returns false with a problem if the owner of the file is neither root nor the
- * user of this process, if others may write to the file, or if the file cannot
- * be read. *error is a negative errno, or 0.
+ * Read a file of at most `limit` bytes, for which the caller calls free().
+ * Returns 0, or a negative errno with a problem: -EPERM if the owner of the
+ * file is neither root nor the user of this process, or if others may write to
+ * it.
  */
-bool php_hone_snapshot_read(const char *path, size_t limit, void **bytes,
-	size_t *size, int *error, char *problem, size_t room);
+struct hone_file_data;
+int php_hone_snapshot_read(const char *path, size_t limit,
+	struct hone_file_data *data, char *problem, size_t room);
 
 #endif

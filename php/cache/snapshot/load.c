@@ -245,23 +245,23 @@ static zend_long
 load_file(struct load *load, const char *path, bool *missing)
 {
 	struct php_hone_store_info info;
+	struct hone_file_data data;
 	zend_long stored;
-	void *bytes;
 	int error;
 
 	php_hone_store_info(&load->member, &info);
-	if (!php_hone_snapshot_read(path, info.size * LIMIT, &bytes,
-		    &load->snapshot.size, &error, load->problem,
-		    PHP_HONE_PROBLEM)) {
-		*missing = error == -ENOENT;
+	error = php_hone_snapshot_read(path, info.size * LIMIT, &data,
+		load->problem, PHP_HONE_PROBLEM);
+	*missing = error == -ENOENT;
+	if (error < 0)
 		return -1;
-	}
-	load->snapshot.bytes = bytes;
+	load->snapshot.bytes = data.data;
+	load->snapshot.size = data.size;
 	load->free = info.free;
 	load->builder.arrays.most = load->builder.strings.most =
 		info.size * LIMIT;
 	stored = load_all(load);
-	free(bytes);
+	free(data.data);
 	return stored;
 }
 
