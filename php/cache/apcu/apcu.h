@@ -16,17 +16,24 @@
 /* The version of the functions: phpversion('apcu'). */
 #define PHP_HONE_APCU_VERSION "5.1.22"
 
-#define PHP_HONE_ITER_TYPE (1 << 0)
-#define PHP_HONE_ITER_KEY (1 << 1)
-#define PHP_HONE_ITER_VALUE (1 << 2)
-#define PHP_HONE_ITER_NUM_HITS (1 << 3)
-#define PHP_HONE_ITER_MTIME (1 << 4)
-#define PHP_HONE_ITER_CTIME (1 << 5)
-#define PHP_HONE_ITER_DTIME (1 << 6)
-#define PHP_HONE_ITER_ATIME (1 << 7)
-#define PHP_HONE_ITER_REFCOUNT (1 << 8)
-#define PHP_HONE_ITER_MEM_SIZE (1 << 9)
-#define PHP_HONE_ITER_TTL (1 << 10)
+/* APC_ITER_*: bits of the format of an iterator. */
+#define PHP_HONE_ITERS(X)                                                      \
+	X(TYPE, 0)                                                             \
+	X(KEY, 1)                                                              \
+	X(VALUE, 2)                                                            \
+	X(NUM_HITS, 3)                                                         \
+	X(MTIME, 4)                                                            \
+	X(CTIME, 5)                                                            \
+	X(DTIME, 6)                                                            \
+	X(ATIME, 7)                                                            \
+	X(REFCOUNT, 8)                                                         \
+	X(MEM_SIZE, 9)                                                         \
+	X(TTL, 10)
+enum php_hone_iter {
+#define ITER(name, bit) PHP_HONE_ITER_##name = 1 << (bit),
+	PHP_HONE_ITERS(ITER)
+#undef ITER
+};
 #define PHP_HONE_ITER_ALL Z_L(0xffffffff)
 
 #define PHP_HONE_LIST_ACTIVE 1

@@ -100,38 +100,25 @@ add_to(zval *result, zend_string *key, zend_long step, zval *success,
 		ZVAL_FALSE(result);
 }
 
-HONE_FUNCTION(apcu_inc)
-{
-	zend_long step = 1, ttl = 0;
-	zval *success = NULL;
-	zend_string *key;
+#define COUNT_FUNCTION(name, signed_step)                                      \
+	HONE_FUNCTION(name)                                                    \
+	{                                                                      \
+		zend_long step = 1, ttl = 0;                                   \
+		zval *success = NULL;                                          \
+		zend_string *key;                                              \
+                                                                               \
+		HONE_ARGS(1, 4)                                                \
+		HONE_ARG_STR(key)                                              \
+		HONE_ARGS_OPTIONAL                                             \
+		HONE_ARG_LONG(step)                                            \
+		HONE_ARG_ZVAL(success)                                         \
+		HONE_ARG_LONG(ttl)                                             \
+		HONE_ARGS_END();                                               \
+		add_to(return_value, key, signed_step, success, ttl);          \
+	}
 
-	HONE_ARGS(1, 4)
-	HONE_ARG_STR(key)
-	HONE_ARGS_OPTIONAL
-	HONE_ARG_LONG(step)
-	HONE_ARG_ZVAL(success)
-	HONE_ARG_LONG(ttl)
-	HONE_ARGS_END();
-	add_to(return_value, key, step, success, ttl);
-}
-
-HONE_FUNCTION(apcu_dec)
-{
-	zend_long step = 1, ttl = 0;
-	zval *success = NULL;
-	zend_string *key;
-
-	HONE_ARGS(1, 4)
-	HONE_ARG_STR(key)
-	HONE_ARGS_OPTIONAL
-	HONE_ARG_LONG(step)
-	HONE_ARG_ZVAL(success)
-	HONE_ARG_LONG(ttl)
-	HONE_ARGS_END();
-	add_to(return_value, key, (zend_long)(0 - (zend_ulong)step), success,
-		ttl);
-}
+COUNT_FUNCTION(apcu_inc, step)
+COUNT_FUNCTION(apcu_dec, (zend_long)(0 - (zend_ulong)step))
 
 HONE_FUNCTION(apcu_cas)
 {

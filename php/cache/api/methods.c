@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The class Hone\Cache: one key at a time. */
+/* The class Hone\Cache: one key, tag or prefix at a time. */
 #include "../cache.h"
 
 /* The number of tags of an entry is stored in one byte. */
@@ -77,25 +77,22 @@ HONE_METHOD(Hone_Cache, fetch)
 		ZEND_TRY_ASSIGN_REF_BOOL(found, success);
 }
 
-HONE_METHOD(Hone_Cache, exists)
-{
-	zend_string *key;
+/* A method of one string. */
+#define KEY_METHOD(name, RETURN, function)                                     \
+	HONE_METHOD(Hone_Cache, name)                                          \
+	{                                                                      \
+		zend_string *key;                                              \
+                                                                               \
+		HONE_ARGS(1, 1)                                                \
+		HONE_ARG_STR(key)                                              \
+		HONE_ARGS_END();                                               \
+		RETURN(function(key));                                         \
+	}
 
-	HONE_ARGS(1, 1)
-	HONE_ARG_STR(key)
-	HONE_ARGS_END();
-	RETURN_BOOL(php_hone_cache_exists(key));
-}
-
-HONE_METHOD(Hone_Cache, delete)
-{
-	zend_string *key;
-
-	HONE_ARGS(1, 1)
-	HONE_ARG_STR(key)
-	HONE_ARGS_END();
-	RETURN_BOOL(php_hone_cache_delete(key));
-}
+KEY_METHOD(exists, RETURN_BOOL, php_hone_cache_exists)
+KEY_METHOD(delete, RETURN_BOOL, php_hone_cache_delete)
+KEY_METHOD(invalidate_tag, RETURN_BOOL, php_hone_cache_invalidate)
+KEY_METHOD(delete_prefix, RETURN_LONG, php_hone_cache_delete_prefix)
 
 static zend_always_inline void
 store(zval *result, zend_string *key, zval *value, zend_long ttl,

@@ -171,26 +171,6 @@ ZEND_METHOD(Hone_Cache, delete_multi)
 	RETURN_LONG(deleted);
 }
 
-ZEND_METHOD(Hone_Cache, delete_prefix)
-{
-	zend_string *prefix;
-
-	ZEND_PARSE_PARAMETERS_START(1, 1)
-	Z_PARAM_STR(prefix)
-	ZEND_PARSE_PARAMETERS_END();
-	RETURN_LONG(php_hone_cache_delete_prefix(prefix));
-}
-
-ZEND_METHOD(Hone_Cache, invalidate_tag)
-{
-	zend_string *tag;
-
-	ZEND_PARSE_PARAMETERS_START(1, 1)
-	Z_PARAM_STR(tag)
-	ZEND_PARSE_PARAMETERS_END();
-	RETURN_BOOL(php_hone_cache_invalidate(tag));
-}
-
 ZEND_METHOD(Hone_Cache, entries)
 {
 	zend_string *prefix = ZSTR_EMPTY_ALLOC();
