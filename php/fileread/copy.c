@@ -24,35 +24,15 @@ may_copy(const zend_string *from, const zend_string *to)
 	return true;
 }
 
-/* Opens both files or none. */
-static bool
-open_both(const char *from, zend_string *to, int fds[2])
-{
-	char target[MAXPATHLEN];
-	struct php_hone_path *place;
-	const realpath_cache_bucket *known = php_hone_known(to, &place);
-	const char *name = known != NULL
-				   ? known->realpath
-				   : expand_filepath(ZSTR_VAL(to), target);
-
-	if (name == NULL || (fds[0] = open(from, O_RDONLY)) < 0)
-		return php_hone_fall_back(PHP_HONE_REASON_OPEN);
-	fds[1] = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-	if (fds[1] < 0) {
-		close(fds[0]);
-		return php_hone_fall_back(PHP_HONE_REASON_OPEN);
-	}
-	return true;
-}
-
-/* open_both() for the names of the call. A source without an entry in PHP's
- * realpath cache falls back, since it may not exist. */
+/* Opens both files or none. A source without an entry in PHP's realpath cache
+ * falls back, since it may not exist. */
 static bool
 open_for_copy(zend_string *from, zend_string *to, int fds[2])
 {
-	char source[MAXPATHLEN];
+	char source[MAXPATHLEN], target[MAXPATHLEN];
 	struct php_hone_path *place;
 	const realpath_cache_bucket *known = php_hone_known(from, &place);
+	const char *name;
 
 	if (known == NULL)
 		return php_hone_fall_back(PHP_HONE_REASON_UNKNOWN);
@@ -60,7 +40,18 @@ open_for_copy(zend_string *from, zend_string *to, int fds[2])
 		return php_hone_fall_back(PHP_HONE_REASON_KIND);
 	/* The next search of the cache may remove the entry. */
 	strlcpy(source, known->realpath, sizeof source);
-	return may_copy(from, to) && open_both(source, to, fds);
+	if (!may_copy(from, to))
+		return false;
+	known = php_hone_known(to, &place);
+	name = known != NULL ? known->realpath
+			     : expand_filepath(ZSTR_VAL(to), target);
+	if (name == NULL || (fds[0] = open(source, O_RDONLY)) < 0)
+		return php_hone_fall_back(PHP_HONE_REASON_OPEN);
+	fds[1] = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	if (fds[1] >= 0)
+		return true;
+	close(fds[0]);
+	return php_hone_fall_back(PHP_HONE_REASON_OPEN);
 }
 
 void

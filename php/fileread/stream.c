@@ -36,7 +36,8 @@ cut(zend_string *string, size_t len)
 }
 
 /*
- * Reads the rest of the file to `to`, for an fread() that requests more bytes.
+ * Reads the rest of the file to `to`, for a call that requests more bytes. The
+ * place of a string's zero byte has room for one byte more than the file has.
  * Returns true if the file ended there. PHP notices the end when its last read
  * returns nothing.
  */
@@ -171,22 +172,6 @@ with_rest(php_stream *stream, zend_string *string, size_t len)
 	return string;
 }
 
-/* Everything, if by its size the file has no bytes after the buffer. */
-static zend_string *
-read_buffered(const struct php_hone_plain *plain)
-{
-	zend_string *string = plain->buffered > 0
-				      ? zend_string_alloc(plain->buffered, 0)
-				      : ZSTR_EMPTY_ALLOC();
-
-	php_hone_read_straight(plain, ZSTR_VAL(string), 0);
-	if (!php_hone_is_at_end(plain))
-		return with_rest(plain->stream, string, plain->buffered);
-	if (plain->buffered > 0)
-		ZSTR_VAL(string)[plain->buffered] = '\0';
-	return string;
-}
-
 /* Everything up to the end. Returns NULL if memory might not be enough. */
 static zend_string *
 read_all(const struct php_hone_plain *plain, enum php_hone_function function)
@@ -197,20 +182,13 @@ read_all(const struct php_hone_plain *plain, enum php_hone_function function)
 	/* The buffer of PHP has the length of a chunk. */
 	if (!php_hone_fits(function, size + plain->stream->chunk_size))
 		return NULL;
-	if (plain->left == 0)
-		return read_buffered(plain);
-	string = php_hone_allocate(size, size);
+	string = size > 0 ? php_hone_allocate(size, size) : ZSTR_EMPTY_ALLOC();
 	if (string == NULL)
 		return ZSTR_EMPTY_ALLOC();
-	/* Requests one byte more than the file has. The place of the string's
-	 * zero byte has room for it. */
-	len = php_hone_read_straight(plain, ZSTR_VAL(string), plain->left + 1);
-	if (len != size)
+	if (!read_to_end(plain, ZSTR_VAL(string), &len))
 		return with_rest(plain->stream, string, len);
-	/* The last read of PHP would return nothing, which PHP treats as the
-	 * end. */
-	plain->stream->eof = 1;
-	ZSTR_VAL(string)[size] = '\0';
+	if (size > 0)
+		ZSTR_VAL(string)[size] = '\0';
 	return string;
 }
 
