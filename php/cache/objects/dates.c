@@ -12,7 +12,6 @@
  */
 #include "../cache.h"
 #include "ext/date/php_date.h"
-#include "../values/date.h"
 
 /* Zones that a request remembers, each between two of its changes. */
 #define ZONES 16

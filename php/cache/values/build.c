@@ -6,7 +6,6 @@
  * build_deep() uses a stack in memory. Values with objects have only the first
  * form, because serialize() recurs too.
  */
-#include "date.h"
 #include "record.h"
 #include "text.h"
 #include "zend_closures.h"
@@ -1323,6 +1322,16 @@ refuse(struct php_hone_builder *builder, enum php_hone_refused reason)
 	return PHP_HONE_BUILT_REFUSED;
 }
 
+static zend_always_inline void
+begin_value(struct php_hone_builder *builder, uint32_t type)
+{
+	builder->size = 0;
+	builder->refused = PHP_HONE_REFUSED_NOT;
+	builder->string = NULL;
+	memset(&builder->root, 0, sizeof(builder->root));
+	Z_TYPE_INFO(builder->root) = type;
+}
+
 enum php_hone_built
 php_hone_value_build(struct php_hone_builder *builder, const zval *value)
 {
@@ -1332,11 +1341,7 @@ php_hone_value_build(struct php_hone_builder *builder, const zval *value)
 		once = Z_REFCOUNT_P(value) == 1;
 		value = Z_REFVAL_P(value);
 	}
-	builder->size = 0;
-	builder->refused = PHP_HONE_REFUSED_NOT;
-	builder->string = NULL;
-	memset(&builder->root, 0, sizeof(builder->root));
-	Z_TYPE_INFO(builder->root) = Z_TYPE_P(value);
+	begin_value(builder, Z_TYPE_P(value));
 	switch (Z_TYPE_P(value)) {
 	case IS_UNDEF:
 		Z_TYPE_INFO(builder->root) = IS_NULL;
@@ -1383,10 +1388,7 @@ php_hone_value_build_objects(struct php_hone_builder *builder,
 {
 	ZVAL_DEREF(value);
 	builder->graph.answers = answers;
-	builder->refused = PHP_HONE_REFUSED_NOT;
-	builder->string = NULL;
-	memset(&builder->root, 0, sizeof(builder->root));
-	Z_TYPE_INFO(builder->root) = IS_ARRAY;
+	begin_value(builder, IS_ARRAY);
 	begin_build(builder);
 	build_objects(builder, value);
 	builder->size = builder->arrays.used + builder->strings.used;

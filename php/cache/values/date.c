@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "date.h"
-#include "ext/date/php_date.h"
+/* What __serialize() of a date would return: values.h. */
 #include "layout.h"
+#include "ext/date/php_date.h"
 
 enum { DATE, ZONE_TYPE, ZONE };
 

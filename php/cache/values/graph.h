@@ -67,7 +67,7 @@ enum {
  * not call __sleep(). */
 #define PHP_HONE_KIND_SLEEP 16
 /* The object of a class of the kind DATA has an answer that needs no call:
- * date.h. No class has this bit. */
+ * php_hone_date_is_plain(). No class has this bit. */
 #define PHP_HONE_KIND_DATE 32
 
 /* PHP would initialize the lazy objects of PHP 8.4. */

@@ -106,7 +106,7 @@ struct php_hone_numbered {
 struct php_hone_class {
 	const zend_class_entry *class;
 	uint16_t kind;  /* graph.h */
-	bool date;      /* date.h */
+	bool date;      /* php_hone_class_is_date() */
 	bool silent;    /* neither an enum, nor asked for an answer */
 	bool loose;     /* all properties of its objects are dynamic */
 	uint32_t build; /* of builder.build; any other one: no node yet */
@@ -145,12 +145,21 @@ struct php_hone_like {
 	uint32_t build; /* of builder.build; any other one: invalid */
 };
 
-/* The elements of the answer of a date: date.h. */
+/*
+ * What __serialize() of DateTime and DateTimeImmutable returns, without a call:
+ * PHP formats the time for 5,000 instructions. date.c makes the answer:
+ *
+ *	date => "2026-11-25 12:34:56.000000",
+ *	timezone_type => 3,
+ *	timezone => "Europe/Berlin"
+ */
 #define PHP_HONE_DATE_ELEMENTS 3
+/* The longest name of a time zone. */
+#define PHP_HONE_ZONE_MOST 47
 
 union php_hone_date_text {
 	zend_string string;
-	char room[_ZSTR_HEADER_SIZE + 48];
+	char room[_ZSTR_HEADER_SIZE + PHP_HONE_ZONE_MOST + 1];
 };
 
 struct php_hone_date {
@@ -207,7 +216,7 @@ struct php_hone_graph {
 	struct php_hone_buffer calls;          /* numbers of objects */
 	zend_object *next_object;
 	struct php_hone_class *next_class; /* its class, until its shape */
-	bool next_is_date;                 /* its answer is known: date.h */
+	bool next_is_date;                 /* php_hone_date_is_plain() */
 	const struct php_hone_answers *answers;
 	uint32_t answered; /* the number of answers in the data */
 	uint32_t visited;  /* the number of objects, but for enums */
@@ -321,6 +330,17 @@ void php_hone_value_copy(const struct php_hone_value *stored, void *to,
  * the data has once is copied once.
  */
 void php_hone_value_unpack(const struct php_hone_value *stored, zval *copy);
+
+/* Whether __serialize() of the class is that of DateTime or DateTimeImmutable,
+ * so that its objects have the time in C. */
+bool php_hone_class_is_date(
+	const struct php_hone_builder *builder, const zend_class_entry *class);
+/* Whether the answer of this object of such a class is known: years 0 to 9999,
+ * and no properties. */
+bool php_hone_date_is_plain(const zend_object *object);
+/* Its answer, which is valid until the next answer. */
+const zval *php_hone_date_answer(
+	struct php_hone_builder *builder, const zend_object *object);
 
 /* PHP's hash of a string (DJBX33A with the top bit set), by SIMD if the CPU has
  * it. */
