@@ -115,18 +115,14 @@ void php_hone_pools_stopped(struct php_hone_member *member);
 void php_hone_pools_full(struct php_hone_store *store);
 /* The reason why this process has no store. NULL if the process has a store. */
 const char *php_hone_pools_off(void);
-/* Calls `visit` for each pool, also for pools of other processes. */
-void php_hone_pools_each(
-	void (*visit)(const char *name, size_t size, void *opaque),
-	void *opaque);
+/* Adds the size of each pool, also of those of other processes. */
+void php_hone_pools_add(zval *sizes);
 
 /* Whether this process made the stores. A child inherits them. */
 bool php_hone_pools_is_maker(void);
 /* Calls `visit` for each mapped store, if this process made the stores. */
 void php_hone_pools_each_made(
-	void (*visit)(
-		const char *name, struct php_hone_store *store, void *opaque),
-	void *opaque);
+	void (*visit)(const char *name, struct php_hone_store *store));
 /* The pool of hone.cache_size. */
 #define PHP_HONE_DEFAULT_POOL "default"
 /* Whether PHP runs one program, as opposed to a server. */

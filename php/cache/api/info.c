@@ -7,12 +7,6 @@
 
 #define MAP_PARTS_MAX (1 << 20)
 
-static void
-add_pool(const char *name, size_t size, void *opaque)
-{
-	add_assoc_long((zval *)opaque, name, (zend_long)size);
-}
-
 /* The requests that hold back memory of removed values, in descending order of
  * bytes. */
 static void
@@ -106,7 +100,7 @@ ZEND_METHOD(Hone_Cache, info)
 	if (member == NULL)
 		add_assoc_string(return_value, "reason", off);
 	array_init(&pools);
-	php_hone_pools_each(add_pool, &pools);
+	php_hone_pools_add(&pools);
 	add_assoc_zval(return_value, "pools", &pools);
 	if (member == NULL)
 		return;

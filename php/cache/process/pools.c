@@ -38,9 +38,7 @@ static pthread_once_t choose_once;
 /* One pool as a setting describes it. */
 struct wanted {
 	const char *setting, *text;
-	size_t text_len;
-	const char *name;
-	size_t name_len;
+	char name[NAME_ROOM + 1]; /* cut off if it is too long */
 	zend_long size;
 };
 
@@ -55,10 +53,10 @@ is_printable(char c)
 }
 
 static bool
-is_name(const char *name, size_t len)
+is_name(const char *name)
 {
-	for (size_t i = 0; i < len; i++)
-		if (!is_printable(name[i]) || name[i] == '/')
+	for (; *name != '\0'; name++)
+		if (!is_printable(*name) || *name == '/')
 			return false;
 	return true;
 }
@@ -67,23 +65,20 @@ static void
 refuse(const struct wanted *wanted, const char *why)
 {
 	char text[128];
-	size_t len = wanted->text_len;
 
-	if (len >= sizeof text)
-		len = sizeof text - 1;
-	for (size_t i = 0; i < len; i++)
-		text[i] = is_printable(wanted->text[i]) ? wanted->text[i] : '?';
-	text[len] = '\0';
+	snprintf(text, sizeof text, "%s", wanted->text);
+	for (char *at = text; *at != '\0'; at++)
+		if (!is_printable(*at))
+			*at = '?';
 	zend_error(E_WARNING, "%s: \"%s\": %s; this pool is off",
 		wanted->setting, text, why);
 }
 
 static bool
-exists(const char *name, size_t len)
+exists(const char *name)
 {
 	for (unsigned i = 0; i < n_pools; i++)
-		if (strlen(pools[i].name) == len &&
-			memcmp(pools[i].name, name, len) == 0)
+		if (strcmp(pools[i].name, name) == 0)
 			return true;
 	return false;
 }
@@ -122,12 +117,12 @@ problem_of(const struct wanted *wanted)
 		return "the size of a pool must be 1M to 128G";
 	if (n_pools == POOLS_MAX)
 		return "there are 32 pools already";
-	if (wanted->name_len == 0 || wanted->name_len >= NAME_ROOM)
+	if (wanted->name[0] == '\0' || strlen(wanted->name) >= NAME_ROOM)
 		return "a name must have 1 to 31 bytes";
-	if (!is_name(wanted->name, wanted->name_len))
+	if (!is_name(wanted->name))
 		return "a name must have only printable ASCII characters "
 		       "other than \"/\"";
-	if (exists(wanted->name, wanted->name_len))
+	if (exists(wanted->name))
 		return "a pool of this name exists already";
 	return NULL;
 }
@@ -145,8 +140,7 @@ make(const struct wanted *wanted)
 		return;
 	}
 	pool->setting = wanted->setting;
-	memcpy(pool->name, wanted->name, wanted->name_len);
-	pool->name[wanted->name_len] = '\0';
+	strcpy(pool->name, wanted->name);
 	error = create(pool, (size_t)wanted->size);
 	if (error < 0) {
 		snprintf(why, sizeof why, "its memory cannot be mapped: %s",
@@ -159,26 +153,26 @@ make(const struct wanted *wanted)
 
 /* NAME=SIZE */
 static void
-make_one(struct wanted *wanted)
+make_one(const char *pool)
 {
-	const char *equals = memchr(wanted->text, '=', wanted->text_len);
+	struct wanted wanted = {.setting = "hone.cache_pools", .text = pool};
+	const char *equals = strchr(pool, '=');
 	zend_string *text, *problem = NULL;
 
 	if (equals == NULL) {
-		refuse(wanted, "the form must be NAME=SIZE");
+		refuse(&wanted, "the form must be NAME=SIZE");
 		return;
 	}
-	wanted->name = wanted->text;
-	wanted->name_len = (size_t)(equals - wanted->text);
-	text = zend_string_init(
-		equals + 1, wanted->text_len - wanted->name_len - 1, 1);
-	wanted->size = zend_ini_parse_quantity(text, &problem);
+	snprintf(wanted.name, sizeof wanted.name, "%.*s", (int)(equals - pool),
+		pool);
+	text = zend_string_init(equals + 1, strlen(equals + 1), 1);
+	wanted.size = zend_ini_parse_quantity(text, &problem);
 	zend_string_release_ex(text, 1);
 	if (problem == NULL) {
-		make(wanted);
+		make(&wanted);
 	} else {
 		zend_string_release(problem);
-		refuse(wanted, NOT_A_SIZE);
+		refuse(&wanted, NOT_A_SIZE);
 	}
 }
 
@@ -186,18 +180,12 @@ make_one(struct wanted *wanted)
 static void
 make_list(const char *list)
 {
-	static const char separators[] = ", \t";
+	char *copy = strdup(list), *last = NULL;
+	const char *pool = copy != NULL ? strtok_r(copy, ", \t", &last) : NULL;
 
-	for (list += strspn(list, separators); *list != '\0';
-		list += strspn(list, separators)) {
-		struct wanted wanted = {
-			.setting = "hone.cache_pools",
-			.text = list,
-			.text_len = strcspn(list, separators),
-		};
-		make_one(&wanted);
-		list += wanted.text_len;
-	}
+	for (; pool != NULL; pool = strtok_r(NULL, ", \t", &last))
+		make_one(pool);
+	free(copy);
 }
 
 bool
@@ -214,8 +202,7 @@ default_pool(void)
 {
 	struct wanted wanted = {
 		.setting = "hone.cache_size",
-		.name = default_name,
-		.name_len = sizeof default_name - 1,
+		.name = PHP_HONE_DEFAULT_POOL,
 		.size = HONE_G(cache).size,
 	};
 
@@ -227,7 +214,6 @@ default_pool(void)
 	}
 	wanted.text =
 		zend_ini_string(wanted.setting, strlen(wanted.setting), 0);
-	wanted.text_len = strlen(wanted.text);
 	return wanted;
 }
 
@@ -362,8 +348,8 @@ php_hone_pools_match(void)
 	const char *name = wanted_name();
 	char text[512];
 
-	if (!has_chosen || (mine != NULL ? strcmp(mine->name, name) == 0
-					 : !exists(name, strlen(name))))
+	if (!has_chosen ||
+		(mine != NULL ? strcmp(mine->name, name) == 0 : !exists(name)))
 		return true;
 	snprintf(text, sizeof text,
 		"PHP Warning:  hone.cache_pool: this request names the pool "
@@ -509,19 +495,17 @@ php_hone_pools_off(void)
 }
 
 void
-php_hone_pools_each(void (*visit)(const char *name, size_t size, void *opaque),
-	void *opaque)
+php_hone_pools_add(zval *sizes)
 {
 	for (unsigned i = 0; i < n_pools; i++)
-		visit(pools[i].name, pools[i].size, opaque);
+		add_assoc_long(sizes, pools[i].name, (zend_long)pools[i].size);
 }
 
 void
-php_hone_pools_each_made(void (*visit)(const char *name,
-				 struct php_hone_store *store, void *opaque),
-	void *opaque)
+php_hone_pools_each_made(
+	void (*visit)(const char *name, struct php_hone_store *store))
 {
 	for (unsigned i = 0; i < n_pools && php_hone_pools_is_maker(); i++)
 		if (pools[i].store != NULL)
-			visit(pools[i].name, pools[i].store, opaque);
+			visit(pools[i].name, pools[i].store);
 }

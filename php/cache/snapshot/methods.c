@@ -69,13 +69,12 @@ complain(const char *format, ...)
 }
 
 static void
-load_pool(const char *pool, struct php_hone_store *store, void *opaque)
+load_pool(const char *pool, struct php_hone_store *store)
 {
 	char path[MAXPATHLEN], problem[PHP_HONE_PROBLEM];
 	const char *phrase;
 	bool missing, loaded;
 
-	(void)opaque;
 	if (!path_of(pool, path, &phrase)) {
 		complain("hone.cache_snapshot: \"%s\", pool \"%s\": %s; there "
 			 "is no snapshot",
@@ -97,7 +96,7 @@ void
 php_hone_snapshot_begin(void)
 {
 	if (is_set() && php_hone_early_is_server())
-		php_hone_pools_each_made(load_pool, NULL);
+		php_hone_pools_each_made(load_pool);
 }
 
 /*
@@ -126,13 +125,12 @@ php_hone_snapshot_before_fork(void)
 }
 
 static void
-save_pool(const char *pool, struct php_hone_store *store, void *opaque)
+save_pool(const char *pool, struct php_hone_store *store)
 {
 	char path[MAXPATHLEN], problem[PHP_HONE_PROBLEM];
 	char line[MAXPATHLEN + PHP_HONE_PROBLEM + 64];
 	const char *phrase;
 
-	(void)opaque;
 	if (!path_of(pool, path, &phrase) ||
 		php_hone_snapshot_save(store, path, problem))
 		return;
@@ -148,7 +146,7 @@ php_hone_snapshot_end(void)
 	php_hone_early_end();
 	if (is_set() && php_hone_early_is_server() &&
 		(!php_hone_early_is_fpm() || master == getpid()))
-		php_hone_pools_each_made(save_pool, NULL);
+		php_hone_pools_each_made(save_pool);
 }
 
 /* Returns an absolute path that open_basedir allows, or NULL. The caller calls
