@@ -106,29 +106,12 @@ tell(const struct php_hone_write *how, const char *format, ...)
 
 static void
 too_long(const struct php_hone_write *how, const char *what,
-	const zend_string *string)
+	const struct php_hone_key *key)
 {
 	tell(how,
 		"A %s of the shared cache is limited to %d bytes: '%.40s...' "
 		"has %zu",
-		what, PHP_HONE_KEY_MOST, ZSTR_VAL(string), ZSTR_LEN(string));
-}
-
-static void
-too_long_tag(const struct php_hone_write *how)
-{
-	zval *tag;
-
-	ZEND_HASH_FOREACH_VAL(how->tags, tag)
-	{
-		ZVAL_DEREF(tag);
-		if (Z_TYPE_P(tag) == IS_STRING &&
-			Z_STRLEN_P(tag) > PHP_HONE_KEY_MOST) {
-			too_long(how, "tag", Z_STR_P(tag));
-			return;
-		}
-	}
-	ZEND_HASH_FOREACH_END();
+		what, PHP_HONE_KEY_MOST, key->bytes, key->len);
 }
 
 bool
@@ -144,35 +127,37 @@ php_hone_cache_invalidate(zend_string *tag)
 	error = php_hone_cache_result(
 		member, php_hone_store_invalidate_tag(member, &of));
 	if (error == -EINVAL)
-		too_long(&(const struct php_hone_write){0}, "tag", tag);
+		too_long(&(const struct php_hone_write){0}, "tag", &of);
 	return error == 0;
 }
 
 /* The larger number is rounded up, the smaller one down. */
 static ZEND_COLD void
-too_large(struct php_hone_member *member, const zend_string *key, size_t needs,
+too_large(struct php_hone_member *member, const struct php_hone_room *room,
 	const struct php_hone_write *how)
 {
 	const size_t tenth = (1 << 20) / 10;
+	size_t needs = room->data + room->key->len, most;
 	struct php_hone_store_info info;
 	char advice[128];
-	size_t room;
 
 	php_hone_store_info(member, &info);
 	php_hone_pools_advise(needs, advice, sizeof advice);
 	needs = needs / tenth + 1;
-	room = info.largest_value / (tenth + 1);
+	most = info.largest_value / (tenth + 1);
 	tell(how,
 		"'%.100s' needs %zu.%zu MiB; a value of this cache may have "
 		"%zu.%zu MiB: %s",
-		ZSTR_VAL(key), needs / 10, needs % 10, room / 10, room % 10,
+		room->key->bytes, needs / 10, needs % 10, most / 10, most % 10,
 		advice);
 }
 
 static ZEND_COLD void
-complain(int error, const zend_string *key, const struct php_hone_write *how,
-	struct php_hone_member *member)
+complain(int error, struct php_hone_member *member,
+	const struct php_hone_room *room, const struct php_hone_write *how)
 {
+	const char *key = room->key->bytes;
+
 	switch (error) {
 	case -EEXIST:
 	case -ENOENT:
@@ -180,25 +165,32 @@ complain(int error, const zend_string *key, const struct php_hone_write *how,
 	case -ETIMEDOUT:
 		php_hone_pools_stopped(member);
 		return;
+	case -EFBIG:
+		too_large(member, room, how);
+		return;
 	case -ENOMEM:
-		tell(how, "No memory in the shared cache for '%.256s'",
-			ZSTR_VAL(key));
+		tell(how, "No memory in the shared cache for '%.256s'", key);
 		return;
 	case -EINVAL:
-		if (ZSTR_LEN(key) > PHP_HONE_KEY_MOST)
-			too_long(how, "key", key);
-		else
-			too_long_tag(how);
+		if (room->key->len > PHP_HONE_KEY_MOST) {
+			too_long(how, "key", room->key);
+			return;
+		}
+		for (unsigned i = 0; i < room->n_tags; i++)
+			if (room->tags[i].len > PHP_HONE_KEY_MOST) {
+				too_long(how, "tag", &room->tags[i]);
+				return;
+			}
 		return;
 	case -EBADMSG:
 		tell(how,
 			"The value of '%.256s' cannot be stored: a tag is no "
 			"longer a string",
-			ZSTR_VAL(key));
+			key);
 		return;
 	default:
-		tell(how, "The shared cache could not store '%.256s': %s",
-			ZSTR_VAL(key), strerror(-error));
+		tell(how, "The shared cache could not store '%.256s': %s", key,
+			strerror(-error));
 	}
 }
 
@@ -263,15 +255,11 @@ put(struct php_hone_member *member, zend_string *key, struct form *form,
 		php_hone_pools_evicted(member);
 	if (UNEXPECTED(member->n_packs != 0))
 		php_hone_cold_pack(member);
+	if (UNEXPECTED(error < 0))
+		complain(error, member, &room, how);
 	if (tags != few)
 		efree(tags);
-	if (EXPECTED(error >= 0))
-		return true;
-	if (error == -EFBIG)
-		too_large(member, key, room.data + ZSTR_LEN(key), how);
-	else
-		complain(error, key, how, member);
-	return false;
+	return error >= 0;
 }
 
 /* The value has expired already: returns the results of add() and replace()
