@@ -183,13 +183,14 @@ php_hone_store_holders(struct php_hone_member *member,
 
 /* ---- the map ---- */
 
-/* The part that is being filled, and what each kind has of it. */
+/* The part that is being filled. Positions are units times the number of parts,
+ * so that a part has as many of them as the memory has units. */
 struct part {
 	unsigned char *map;
 	size_t parts, i;
-	uint64_t each; /* units of a part, times 2^20 */
-	uint64_t of[4];
-	uint64_t begin, end; /* units, times 2^20 */
+	uint64_t units;
+	uint64_t at;    /* the end of the last range */
+	uint64_t of[4]; /* what each kind has of this part */
 };
 
 static void
@@ -201,25 +202,22 @@ end_part(struct part *p)
 			most = kind;
 	}
 	memset(p->of, 0, sizeof p->of);
-	if (p->i < p->parts)
-		p->map[p->i++] = (unsigned char)most;
-	p->begin = p->end;
-	p->end += p->each;
+	p->map[p->i++] = (unsigned char)most;
 }
 
+/* From the end of the last range to this unit. */
 static void
-add_range(struct part *p, uint64_t from, uint64_t to, unsigned kind)
+add_range(struct part *p, uint64_t unit, unsigned kind)
 {
-	from <<= 20;
-	to <<= 20;
-	while (to > p->end && p->i < p->parts) {
-		if (p->end > from) {
-			p->of[kind] += p->end - from;
-			from = p->end;
-		}
-		end_part(p);
+	uint64_t to = unit * p->parts;
+	while (p->at < to) {
+		uint64_t end = (p->i + 1) * p->units;
+		uint64_t next = to < end ? to : end;
+		p->of[kind] += next - p->at;
+		p->at = next;
+		if (next == end)
+			end_part(p);
 	}
-	p->of[kind] += to - from;
 }
 
 void
@@ -232,31 +230,22 @@ php_hone_store_map(
 		[PHP_HONE_RETIRED] = 2,
 		[PHP_HONE_QUICK] = 0};
 	struct php_hone_store *store = member->store;
+	struct part p = {.map = map,
+		.parts = parts,
+		.units = store->size / PHP_HONE_UNIT};
 	php_hone_settle(member);
-	if (parts == 0)
-		return;
-	memset(map, 3, parts);
-	uint64_t units = store->size / PHP_HONE_UNIT;
-	struct part p = {.map = map, .parts = parts};
-	p.each = (units << 20) / parts;
-	p.end = p.each;
-	uint64_t done = 0;
 	for (unsigned i = 0; i < store->n_shards; i++) {
 		const struct php_hone_shard *shard =
 			php_hone_shard_at(store, i);
 		if (!php_hone_lock(member, i))
 			continue;
-		add_range(&p, done, shard->first, 3);
+		add_range(&p, shard->first, 3);
 		for (uint32_t at = shard->first; at < shard->end;) {
 			uint64_t word = php_hone_block(store, at);
-			uint32_t next = at + php_hone_word_units(word);
-			add_range(
-				&p, at, next, kinds[php_hone_word_state(word)]);
-			at = next;
+			at += php_hone_word_units(word);
+			add_range(&p, at, kinds[php_hone_word_state(word)]);
 		}
-		done = shard->end;
 		php_hone_unlock(member, i);
 	}
-	add_range(&p, done, units, 3);
-	end_part(&p);
+	add_range(&p, p.units, 3);
 }

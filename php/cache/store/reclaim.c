@@ -254,9 +254,10 @@ struct pass {
 	struct php_hone_readers readers;
 };
 
+/* `look`: the pass knows what readers have. */
 static void
 pass_begin(struct pass *pass, struct php_hone_store *store,
-	struct php_hone_shard *shard)
+	struct php_hone_shard *shard, bool look)
 {
 	memset(pass, 0, offsetof(struct pass, victims));
 	pass->store = store;
@@ -268,20 +269,9 @@ pass_begin(struct pass *pass, struct php_hone_store *store,
 					  ? shard->entries / 2
 					  : SPARED;
 	pass->much = shard->n_retired > HELD_BACK;
-	pass->look = pass->much;
+	pass->look = pass->much || look;
 	if (pass->look)
 		php_hone_readers_look(store, &pass->readers);
-}
-
-/* The same, and the pass knows what readers have. */
-static void
-pass_begin_to_look(struct pass *pass, struct php_hone_store *store,
-	struct php_hone_shard *shard)
-{
-	pass_begin(pass, store, shard);
-	if (!pass->look)
-		php_hone_readers_look(store, &pass->readers);
-	pass->look = true;
 }
 
 static bool
@@ -440,7 +430,7 @@ evict_expired(struct pass *pass)
 		if (shard->min_expires > pass->now)
 			return;
 		shard->sweep = shard->first;
-		shard->min_expires = shard->sweep_min = UINT32_MAX;
+		shard->min_expires = UINT32_MAX;
 	}
 	for (unsigned i = 0; i < SWEEP; i++) {
 		uint32_t at = shard->sweep;
@@ -452,16 +442,13 @@ evict_expired(struct pass *pass)
 			if (php_hone_expired(entry, pass->now))
 				evict(pass, at);
 			else if (entry->expires != 0 &&
-				 entry->expires < shard->sweep_min)
-				shard->sweep_min = entry->expires;
+				 entry->expires < shard->min_expires)
+				shard->min_expires = entry->expires;
 		}
-		if (shard->sweep != shard->first)
-			continue;
-		/* min_expires has what was published during the sweep. */
-		shard->sweep = 0;
-		if (shard->sweep_min < shard->min_expires)
-			shard->min_expires = shard->sweep_min;
-		return;
+		if (shard->sweep == shard->first) {
+			shard->sweep = 0;
+			return;
+		}
 	}
 }
 
@@ -496,7 +483,7 @@ look_ahead(struct php_hone_store *store, struct php_hone_shard *shard,
 	if (available(shard) >= (uint64_t)AHEAD * units)
 		return;
 	struct pass pass;
-	pass_begin_to_look(&pass, store, shard);
+	pass_begin(&pass, store, shard, true);
 	uint64_t live = 0;
 	uint32_t at = shard->hand;
 	for (unsigned i = 0; i < PACE && live < (uint64_t)AHEAD * 2 * units;
@@ -545,7 +532,7 @@ evict_ahead(struct php_hone_member *member, struct php_hone_shard *shard)
 {
 	struct php_hone_store *store = member->store;
 	struct pass pass;
-	pass_begin_to_look(&pass, store, shard);
+	pass_begin(&pass, store, shard, true);
 	shard->spare_pause -= shard->spare_pause != 0;
 	evict_expired(&pass);
 	if (may_pack(member, shard)) {
@@ -665,7 +652,7 @@ window_evict(struct php_hone_store *store, struct php_hone_shard *shard,
 	uint32_t units)
 {
 	struct pass pass;
-	pass_begin_to_look(&pass, store, shard);
+	pass_begin(&pass, store, shard, true);
 	uint64_t reach = (shard->end - shard->first) / 16;
 	if (reach < (uint64_t)units * 8)
 		reach = (uint64_t)units * 8;
@@ -712,7 +699,7 @@ room_by_hand(struct php_hone_store *store, struct php_hone_shard *shard,
 {
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		struct pass pass;
-		pass_begin(&pass, store, shard);
+		pass_begin(&pass, store, shard, false);
 		/* Cold ones go if a turn has been in vain, and rather than
 		 * windows, whose search is long. */
 		if (shard->pause != 0 || round == ROUNDS - 1)
