@@ -23,28 +23,19 @@ struct writing {
 static void write_value(struct writing *to, const zval *value);
 
 static void
-write_head(struct writing *to, const char *begin, zend_long number)
-{
-	smart_str_appends(&to->text, begin);
-	smart_str_append_long(&to->text, number);
-	smart_str_appendc(&to->text, ':');
-}
-
-static void
 write_string(struct writing *to, const zend_string *string)
 {
-	write_head(to, "s:", (zend_long)ZSTR_LEN(string));
-	smart_str_appendc(&to->text, '"');
+	smart_str_append_printf(&to->text, "s:%zu:\"", ZSTR_LEN(string));
 	smart_str_append(&to->text, string);
 	smart_str_appendl(&to->text, "\";", 2);
 }
 
+/* An integer, or the place of an earlier object. */
 static void
-write_index(struct writing *to, zend_long index)
+write_number(struct writing *to, char type, zend_long number)
 {
-	smart_str_appendl(&to->text, "i:", 2);
-	smart_str_append_long(&to->text, index);
-	smart_str_appendc(&to->text, ';');
+	smart_str_append_printf(
+		&to->text, "%c:" ZEND_LONG_FMT ";", type, number);
 }
 
 /* The names of properties are strings, even "1". */
@@ -60,7 +51,7 @@ write_elements(struct writing *to, const zend_array *array)
 		if (key != NULL)
 			write_string(to, key);
 		else
-			write_index(to, (zend_long)index);
+			write_number(to, 'i', (zend_long)index);
 		write_value(to, value);
 		if (to->too_long)
 			return;
@@ -71,22 +62,10 @@ write_elements(struct writing *to, const zend_array *array)
 static void
 write_array(struct writing *to, const zend_array *array)
 {
-	write_head(to, "a:", zend_hash_num_elements(array));
-	smart_str_appendc(&to->text, '{');
+	smart_str_append_printf(
+		&to->text, "a:%u:{", zend_hash_num_elements(array));
 	write_elements(to, array);
 	smart_str_appendc(&to->text, '}');
-}
-
-static void
-write_enum(struct writing *to, const zend_string *class, const zval *name)
-{
-	write_head(
-		to, "E:", (zend_long)(ZSTR_LEN(class) + Z_STRLEN_P(name) + 1));
-	smart_str_appendc(&to->text, '"');
-	smart_str_append(&to->text, class);
-	smart_str_appendc(&to->text, ':');
-	smart_str_append(&to->text, Z_STR_P(name));
-	smart_str_appendl(&to->text, "\";", 2);
 }
 
 static void
@@ -101,7 +80,9 @@ write_object(struct writing *to, const zval *node)
 
 	node += PHP_HONE_NODE_HEAD;
 	if (Z_LVAL(head[PHP_HONE_SHAPE_KIND]) == PHP_HONE_KIND_ENUM) {
-		write_enum(to, class, node);
+		smart_str_append_printf(&to->text, "E:%zu:\"%s:%s\";",
+			ZSTR_LEN(class) + 1 + Z_STRLEN_P(node), ZSTR_VAL(class),
+			Z_STRVAL_P(node));
 		return;
 	}
 	if (Z_TYPE_P(properties) == IS_ARRAY)
@@ -112,12 +93,8 @@ write_object(struct writing *to, const zval *node)
 		written += Z_TYPE(node[i]) != IS_UNDEF;
 	if (dynamic != NULL)
 		written += zend_hash_num_elements(dynamic);
-	write_head(to, "O:", (zend_long)ZSTR_LEN(class));
-	smart_str_appendc(&to->text, '"');
-	smart_str_append(&to->text, class);
-	smart_str_appendc(&to->text, '"');
-	write_head(to, ":", written);
-	smart_str_appendc(&to->text, '{');
+	smart_str_append_printf(&to->text, "O:%zu:\"%s\":%u:{", ZSTR_LEN(class),
+		ZSTR_VAL(class), written);
 	for (uint32_t i = 0; i < n; i++) {
 		if (Z_TYPE(node[i]) == IS_UNDEF)
 			continue;
@@ -137,9 +114,7 @@ write_marker(struct writing *to, zend_long number)
 		return;
 	}
 	if (to->places[number] != 0) {
-		smart_str_appendl(&to->text, "r:", 2);
-		smart_str_append_long(&to->text, to->places[number]);
-		smart_str_appendc(&to->text, ';');
+		write_number(to, 'r', to->places[number]);
 		return;
 	}
 	to->places[number] = to->n;
@@ -161,7 +136,7 @@ write_value(struct writing *to, const zval *value)
 			Z_TYPE_P(value) == IS_TRUE ? "b:1;" : "b:0;");
 		break;
 	case IS_LONG:
-		write_index(to, Z_LVAL_P(value));
+		write_number(to, 'i', Z_LVAL_P(value));
 		break;
 	case IS_DOUBLE:
 		smart_str_appendl(&to->text, "d:", 2);
