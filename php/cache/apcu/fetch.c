@@ -60,12 +60,6 @@ HONE_FUNCTION(apcu_fetch)
 		ZEND_TRY_ASSIGN_REF_BOOL(success, found);
 }
 
-static bool
-exists_one(zend_string *key)
-{
-	return php_hone_apcu_on() && php_hone_cache_exists(key);
-}
-
 static void
 exists_each(zval *result, HashTable *keys)
 {
@@ -80,7 +74,8 @@ exists_each(zval *result, HashTable *keys)
 			php_error_docref(NULL, E_WARNING,
 				"apc_exists() expects a string or array of "
 				"strings.");
-		else if (exists_one(Z_STR_P(key)))
+		else if (php_hone_apcu_on() &&
+			 php_hone_cache_exists(Z_STR_P(key)))
 			zend_hash_update(
 				Z_ARRVAL_P(result), Z_STR_P(key), &yes);
 	}
@@ -102,13 +97,7 @@ HONE_FUNCTION(apcu_exists)
 		convert_to_string(key);
 	if (EG(exception))
 		return;
-	RETURN_BOOL(exists_one(Z_STR_P(key)));
-}
-
-static bool
-delete_one(zend_string *key)
-{
-	return php_hone_apcu_on() && php_hone_cache_delete(key);
+	RETURN_BOOL(php_hone_apcu_on() && php_hone_cache_exists(Z_STR_P(key)));
 }
 
 static void
@@ -131,7 +120,8 @@ delete_each(zval *result, HashTable *keys)
 		ZVAL_DEREF(key);
 		if (Z_TYPE_P(key) != IS_STRING)
 			warn_of_delete();
-		else if (delete_one(Z_STR_P(key)))
+		else if (php_hone_apcu_on() &&
+			 php_hone_cache_delete(Z_STR_P(key)))
 			continue;
 		Z_TRY_ADDREF_P(key);
 		add_next_index_zval(result, key);
@@ -148,7 +138,8 @@ HONE_FUNCTION(apcu_delete)
 	HONE_ARGS_END();
 	switch (Z_TYPE_P(key)) {
 	case IS_STRING:
-		RETURN_BOOL(delete_one(Z_STR_P(key)));
+		RETURN_BOOL(php_hone_apcu_on() &&
+			    php_hone_cache_delete(Z_STR_P(key)));
 	case IS_ARRAY:
 		delete_each(return_value, Z_ARRVAL_P(key));
 		return;

@@ -289,11 +289,11 @@ property_of(zend_object *object, zend_string *name)
 		return NULL;
 	info = zend_hash_find_ptr(&object->ce->properties_info, name);
 	if (info != NULL && !(info->flags & ZEND_ACC_STATIC)) {
-		for (int i = 0; i < object->ce->default_properties_count; i++)
-			if (object->ce->properties_info_table[i] == info)
-				property = &object->properties_table[i];
-		if (!(info->flags & ZEND_ACC_PUBLIC))
-			property = NULL;
+		uint32_t slot = OBJ_PROP_TO_NUM(info->offset);
+		/* A virtual property of PHP 8.4 has an offset past them. */
+		if ((info->flags & ZEND_ACC_PUBLIC) &&
+			slot < (uint32_t)object->ce->default_properties_count)
+			property = &object->properties_table[slot];
 	} else if (object->properties != NULL) {
 		property = zend_hash_find_ind(object->properties, name);
 	}
