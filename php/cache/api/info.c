@@ -106,7 +106,8 @@ ZEND_METHOD(Hone_Cache, info)
 		return;
 	look(member, &info, numbers);
 	add_assoc_string(return_value, "pool", info.name);
-	add_assoc_string(return_value, "read", INI_STR("hone.cache_read"));
+	add_assoc_string(return_value, "read",
+		zend_ini_string(ZEND_STRL("hone.cache_read"), 0));
 	add_assoc_bool(return_value, "apcu", php_hone_apcu_enabled());
 	for (size_t i = 0; i < N_FIGURES; i++)
 		add_assoc_long(
