@@ -122,9 +122,9 @@ manifest_free(struct manifest *manifest)
 
 /* Parse a line, which has one of the algorithms of OVF. */
 static bool
-parse_line(const char *text, const char *end, struct line *line)
+parse_line(struct image_span text, struct line *line)
 {
-	if (!image_sum_parse(text, (size_t)(end - text), &line->sum) ||
+	if (!image_sum_parse(text.at, text.length, &line->sum) ||
 		!line->sum.name)
 		return false;
 	const char *name = line->sum.expect.algorithm->name;
@@ -156,8 +156,7 @@ is_for(const struct manifest *manifest, const struct line *line,
 
 /* The lines of a manifest that are not read yet. */
 struct rest {
-	const char *at;
-	const char *end;
+	struct image_span text;
 	/* of the last line that was read */
 	unsigned number;
 };
@@ -166,7 +165,7 @@ static struct rest
 all_lines(const struct manifest *manifest)
 {
 	const struct manifest_file *mf = &manifest->mf;
-	return (struct rest){.at = mf->text, .end = mf->text + mf->length};
+	return (struct rest){.text = {mf->text, mf->length}};
 }
 
 /*
@@ -176,17 +175,13 @@ all_lines(const struct manifest *manifest)
 static int
 next_line(struct rest *rest, struct line *line)
 {
-	while (rest->at < rest->end) {
-		const char *start = rest->at;
-		const char *stop =
-			memchr(start, '\n', (size_t)(rest->end - start));
-		rest->at = stop ? stop + 1 : rest->end;
+	struct image_span text;
+
+	while (image_span_line(&rest->text, &text)) {
 		rest->number++;
-		stop = stop ? stop : rest->end;
-		while (stop > start && strchr(" \t\r", stop[-1]) && stop[-1])
-			stop--;
-		if (stop > start)
-			return parse_line(start, stop, line) ? 1 : -EINVAL;
+		image_span_trim(&text, " \t\r");
+		if (text.length)
+			return parse_line(text, line) ? 1 : -EINVAL;
 	}
 	return 0;
 }

@@ -59,25 +59,6 @@ read_all(struct image_stream *stream, char *text, size_t *length,
 	return rc;
 }
 
-/* Replace %41 by A. */
-static void
-decode(char *name)
-{
-	char *to = name;
-
-	while (*name) {
-		int high = name[0] == '%' ? image_hex_digit(name[1]) : -1;
-		int low = high < 0 ? -1 : image_hex_digit(name[2]);
-		if (low >= 0 && (high || low)) {
-			*to++ = (char)(high << 4 | low);
-			name += 3;
-		} else {
-			*to++ = *name++;
-		}
-	}
-	*to = '\0';
-}
-
 /* The last part of a path or of an address, to be freed. */
 static char *
 name_of(const char *address)
@@ -94,7 +75,7 @@ name_of(const char *address)
 	char *name = strndup(from, length - (size_t)(from - address));
 
 	if (name && is_address)
-		decode(name);
+		image_percent_decode(name, name);
 	return name;
 }
 

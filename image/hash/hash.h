@@ -7,9 +7,10 @@
  *
  *   evp.c      digests by OpenSSL; no_evp.c: a build without OpenSSL
  *   expect.c   the digest of an image in a list of --expect-file
- *   sums.c     lists such as SHA256SUMS; line.c: a line of one; the rows of
- *              algorithms.def
+ *   sums.c     lists such as SHA256SUMS; line.c: a line of one, and parts of
+ *              texts; the rows of algorithms.def
  */
+#include <string.h>
 #include "error.h"
 
 struct image_hash;
@@ -75,6 +76,45 @@ struct image_sum {
 	/* backslashes of the name are escapes */
 	bool escaped;
 };
+
+/* Bytes of a text; not terminated. */
+struct image_span {
+	const char *at;
+	size_t length;
+};
+
+static inline void
+image_span_skip(struct image_span *span, size_t n)
+{
+	span->at += n;
+	span->length -= n;
+}
+
+static inline bool
+image_span_is(struct image_span span, const char *text)
+{
+	return span.length == strlen(text) &&
+	       memcmp(span.at, text, span.length) == 0;
+}
+
+/* Leave out the bytes of a set at the end. */
+static inline void
+image_span_trim(struct image_span *span, const char *set)
+{
+	while (span->length && span->at[span->length - 1] &&
+		strchr(set, span->at[span->length - 1]))
+		span->length--;
+}
+
+/* Take a line, without its end, from the front. Returns false if there is none.
+ */
+bool image_span_line(struct image_span *rest, struct image_span *line);
+
+/*
+ * Copy a text with a byte in place of each "%41"; to may be the text. What is
+ * no escape, or that of a NUL, stays as it is: the result is false then.
+ */
+bool image_percent_decode(char *to, const char *from);
 
 /* The value of a hexadecimal digit, or -1. */
 static inline int

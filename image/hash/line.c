@@ -3,48 +3,54 @@
 #include <strings.h>
 #include "hash/hash.h"
 
-struct span {
-	const char *at;
-	size_t length;
-};
-
-static void
-skip(struct span *span, size_t n)
-{
-	span->at += n;
-	span->length -= n;
-}
+#define BLANKS " \t"
 
 static bool
-skip_char(struct span *span, char c)
+skip_char(struct image_span *span, char c)
 {
 	if (!span->length || span->at[0] != c)
 		return false;
-	skip(span, 1);
+	image_span_skip(span, 1);
 	return true;
 }
 
 static bool
-is_blank(char c)
+cut_char(struct image_span *span, char c)
 {
-	return c == ' ' || c == '\t';
-}
-
-static void
-trim_end(struct span *span)
-{
-	while (span->length && is_blank(span->at[span->length - 1]))
-		span->length--;
-}
-
-static bool
-cut_char(struct span *span, char c)
-{
-	trim_end(span);
+	image_span_trim(span, BLANKS);
 	if (!span->length || span->at[span->length - 1] != c)
 		return false;
 	span->length--;
 	return true;
+}
+
+bool
+image_span_line(struct image_span *rest, struct image_span *line)
+{
+	const char *end = memchr(rest->at, '\n', rest->length);
+
+	*line = *rest;
+	if (end)
+		line->length = (size_t)(end - rest->at);
+	image_span_skip(rest, line->length + (end != NULL));
+	return line->length || end;
+}
+
+bool
+image_percent_decode(char *to, const char *from)
+{
+	bool good = true;
+
+	while (*from) {
+		int high = *from == '%' ? image_hex_digit(from[1]) : -1;
+		int low = high < 0 ? -1 : image_hex_digit(from[2]);
+		bool escape = low >= 0 && (high | low);
+		good &= escape || *from != '%';
+		*to++ = escape ? (char)(high << 4 | low) : *from;
+		from += escape ? 3 : 1;
+	}
+	*to = '\0';
+	return good;
 }
 
 bool
@@ -92,19 +98,19 @@ by_tag(const char *tag, size_t length)
 }
 
 static bool
-parse_tagged(struct span line, struct image_sum *sum)
+parse_tagged(struct image_span line, struct image_sum *sum)
 {
 	const char *open = memchr(line.at, '(', line.length);
 
 	if (!open)
 		return false;
-	struct span tag = {line.at, (size_t)(open - line.at)};
-	trim_end(&tag);
+	struct image_span tag = {line.at, (size_t)(open - line.at)};
+	image_span_trim(&tag, BLANKS);
 	const struct image_algorithm *algorithm = by_tag(tag.at, tag.length);
 	if (!algorithm)
 		return false;
-	skip(&line, (size_t)(open - line.at) + 1);
-	trim_end(&line);
+	image_span_skip(&line, (size_t)(open - line.at) + 1);
+	image_span_trim(&line, BLANKS);
 	size_t digits = 2 * algorithm->length;
 	if (line.length <= digits)
 		return false;
@@ -133,7 +139,7 @@ by_digits(size_t digits)
 }
 
 static bool
-parse_plain(struct span line, struct image_sum *sum)
+parse_plain(struct image_span line, struct image_sum *sum)
 {
 	size_t digits = 0;
 
@@ -143,9 +149,9 @@ parse_plain(struct span line, struct image_sum *sum)
 	if (!algorithm ||
 		!image_expect_hex(&sum->expect, algorithm, line.at, digits))
 		return false;
-	skip(&line, digits);
-	struct span rest = line;
-	trim_end(&rest);
+	image_span_skip(&line, digits);
+	struct image_span rest = line;
+	image_span_trim(&rest, BLANKS);
 	sum->name = NULL;
 	if (rest.length == 0)
 		return true;
@@ -161,7 +167,7 @@ parse_plain(struct span line, struct image_sum *sum)
 bool
 image_sum_parse(const char *line, size_t length, struct image_sum *sum)
 {
-	struct span span = {line, length};
+	struct image_span span = {line, length};
 
 	*sum = (struct image_sum){.escaped = skip_char(&span, '\\')};
 	return parse_tagged(span, sum) || parse_plain(span, sum);
@@ -169,22 +175,22 @@ image_sum_parse(const char *line, size_t length, struct image_sum *sum)
 
 /* Take the next byte of a name. Returns -1 for an unknown escape. */
 static int
-next_byte(struct span *name, bool escaped)
+next_byte(struct image_span *name, bool escaped)
 {
 	char c = name->at[0];
 
-	skip(name, 1);
+	image_span_skip(name, 1);
 	if (c != '\\' || !escaped)
 		return (unsigned char)c;
 	c = name->length ? name->at[0] : '\0';
 	if (!strchr("nr\\", c) || !c)
 		return -1;
-	skip(name, 1);
+	image_span_skip(name, 1);
 	return c == 'n' ? '\n' : c == 'r' ? '\r' : c;
 }
 
 static bool
-is_equal(struct span own, bool escaped, const char *name)
+is_equal(struct image_span own, bool escaped, const char *name)
 {
 	while (own.length) {
 		int byte = next_byte(&own, escaped);
@@ -197,22 +203,22 @@ is_equal(struct span own, bool escaped, const char *name)
 
 /* Skip "./" at the beginning. */
 static void
-skip_here(struct span *name)
+skip_here(struct image_span *name)
 {
 	while (name->length > 2 && memcmp(name->at, "./", 2) == 0)
-		skip(name, 2);
+		image_span_skip(name, 2);
 }
 
 bool
 image_sum_is_for(const struct image_sum *sum, const char *name, bool last)
 {
-	struct span own = {sum->name, sum->length};
+	struct image_span own = {sum->name, sum->length};
 
 	if (!sum->name)
 		return false;
 	const char *slash = last ? memrchr(own.at, '/', own.length) : NULL;
 	if (slash)
-		skip(&own, (size_t)(slash - own.at) + 1);
+		image_span_skip(&own, (size_t)(slash - own.at) + 1);
 	skip_here(&own);
 	if (is_equal(own, sum->escaped, name))
 		return true;

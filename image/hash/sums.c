@@ -6,12 +6,6 @@
 /* SHA-224 has the shortest digest that is accepted. */
 #define LEAST_LENGTH 28
 
-/* Bytes of the text; not terminated. */
-struct span {
-	char *at;
-	size_t length;
-};
-
 struct sums {
 	const char *name;
 	/* by number of the algorithm; algorithm NULL: none was found */
@@ -25,38 +19,12 @@ struct sums {
 };
 
 static bool
-is(const struct span *span, const char *text)
+next_line(struct image_span *rest, struct image_span *line)
 {
-	return span->length == strlen(text) &&
-	       memcmp(span->at, text, span->length) == 0;
-}
+	bool found = image_span_line(rest, line);
 
-static void
-skip(struct span *span, size_t n)
-{
-	span->at += n;
-	span->length -= n;
-}
-
-static void
-trim_end(struct span *span, const char *set)
-{
-	while (span->length && span->at[span->length - 1] &&
-		strchr(set, span->at[span->length - 1]))
-		span->length--;
-}
-
-static bool
-next_line(struct span *rest, struct span *line)
-{
-	if (!rest->length)
-		return false;
-	char *end = memchr(rest->at, '\n', rest->length);
-	line->at = rest->at;
-	line->length = end ? (size_t)(end - rest->at) : rest->length;
-	skip(rest, line->length + (end != NULL));
-	trim_end(line, "\r");
-	return true;
+	image_span_trim(line, "\r");
+	return found;
 }
 
 bool
@@ -80,12 +48,12 @@ note(struct sums *sums, const struct image_expect *expect)
 }
 
 static void
-parse_line(struct sums *sums, struct span line)
+parse_line(struct sums *sums, struct image_span line)
 {
 	struct image_sum sum;
-	struct span text = line;
+	struct image_span text = line;
 
-	trim_end(&text, " \t");
+	image_span_trim(&text, " \t");
 	sums->lines += text.length > 0;
 	if (!image_sum_parse(line.at, line.length, &sum) ||
 		!image_algorithm_is_safe(sum.expect.algorithm))
@@ -98,10 +66,10 @@ parse_line(struct sums *sums, struct span line)
 
 /* Returns whether the line is an armor header line of OpenPGP. */
 static bool
-is_armor(struct span line, const char *text)
+is_armor(struct image_span line, const char *text)
 {
-	trim_end(&line, " \t");
-	return is(&line, text);
+	image_span_trim(&line, " \t");
+	return image_span_is(line, text);
 }
 
 #define BEGIN_MESSAGE "-----BEGIN PGP SIGNED MESSAGE-----"
@@ -112,9 +80,9 @@ is_armor(struct span line, const char *text)
  * false if there is none.
  */
 static bool
-find_message(struct span *rest)
+find_message(struct image_span *rest)
 {
-	struct span line;
+	struct image_span line;
 
 	while (next_line(rest, &line))
 		if (is_armor(line, BEGIN_MESSAGE))
@@ -124,10 +92,10 @@ find_message(struct span *rest)
 
 /* The lines of a signed message alone: RFC 9580, 7. */
 static int
-parse_message(struct sums *sums, const char *list, struct span rest,
+parse_message(struct sums *sums, const char *list, struct image_span rest,
 	struct image_error *err)
 {
-	struct span line = {.length = 0};
+	struct image_span line = {.length = 0};
 
 	/* "Hash: SHA512", up to an empty line */
 	while (next_line(&rest, &line) && !is_armor(line, ""))
@@ -139,7 +107,7 @@ parse_message(struct sums *sums, const char *list, struct span rest,
 						 "has two signed messages")
 				       : 0;
 		if (line.length > 1 && line.at[0] == '-' && line.at[1] == ' ')
-			skip(&line, 2);
+			image_span_skip(&line, 2);
 		parse_line(sums, line);
 	}
 	return image_fail(err, list, -EINVAL,
@@ -181,9 +149,9 @@ image_sums_find(const char *list, char *text, size_t length, const char *name,
 	struct image_expect *expect, struct image_error *err)
 {
 	struct sums sums = {.name = name};
-	struct span rest = {text, length};
-	struct span message = rest;
-	struct span line;
+	struct image_span rest = {text, length};
+	struct image_span message = rest;
+	struct image_span line;
 	int rc = 0;
 
 	if (find_message(&message))

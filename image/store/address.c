@@ -226,26 +226,6 @@ path_of_url(char *address, const char **why)
 	return strpbrk(host, "?#") ? NULL : host + length;
 }
 
-/* Replace %41 by A. Returns false for what is no escape, or that of a NUL. */
-static bool
-decode(char *to, const char *from)
-{
-	while (*from) {
-		if (*from != '%') {
-			*to++ = *from++;
-			continue;
-		}
-		int high = image_hex_digit(from[1]);
-		int low = high < 0 ? -1 : image_hex_digit(from[2]);
-		if (low < 0 || (high | low) == 0)
-			return false;
-		*to++ = (char)(high << 4 | low);
-		from += 3;
-	}
-	*to = '\0';
-	return true;
-}
-
 int
 image_file_url(char *address, const char **why)
 {
@@ -255,7 +235,7 @@ image_file_url(char *address, const char **why)
 	if (!path)
 		return -EINVAL;
 	*why = "has a '%' without the two digits of a byte";
-	return decode(address, path) ? 1 : -EINVAL;
+	return image_percent_decode(address, path) ? 1 : -EINVAL;
 }
 
 bool

@@ -21,21 +21,6 @@ struct place {
 	char *name;
 };
 
-/* Replace %XX by the byte, as libnbd does. */
-static void
-decode(char *text)
-{
-	char *to = text;
-
-	for (const char *from = text; *from; to++) {
-		int high = *from == '%' ? image_hex_digit(from[1]) : -1;
-		int low = high < 0 ? -1 : image_hex_digit(from[2]);
-		*to = low < 0 ? *from : (char)(high << 4 | low);
-		from += low < 0 ? 1 : 3;
-	}
-	*to = '\0';
-}
-
 /* End the text at the first of these characters. Returns what follows. */
 static char *
 cut(char *text, const char *characters)
@@ -75,7 +60,7 @@ parse(const char *address, struct place *place)
 	char *authority = after + 3;
 	char *query = cut(authority, "?#");
 	place->name = cut(authority, "/");
-	decode(place->name);
+	image_percent_decode(place->name, place->name);
 	if (!strchr(place->copy, '+')) {
 		parse_host(authority, place);
 		return true;
@@ -84,7 +69,7 @@ parse(const char *address, struct place *place)
 		query = cut(query, "&;#");
 	cut(query, "&;#");
 	place->socket = *query ? query + 7 : query;
-	decode(place->socket);
+	image_percent_decode(place->socket, place->socket);
 	return true;
 }
 
