@@ -53,49 +53,8 @@ find_format(struct image_store *store, const struct image_open *how,
 	return 0;
 }
 
-/* More than the signatures at the end of a file. */
+/* More than the signatures at the beginning of a file. */
 #define STEP ((size_t)1 << 20)
-
-/* Move *at behind most of a hole, such as one of a sparse member of an archive.
- */
-static int
-skip_hole(struct image_store *store, uint64_t *at, struct image_error *err)
-{
-	uint64_t length;
-	bool hole;
-
-	if (store->size == IMAGE_SIZE_UNKNOWN || *at >= store->size)
-		return 0;
-	int rc = image_store_extent(
-		store, *at, store->size - *at, &length, &hole, err);
-	if (rc == 0 && hole)
-		*at += length / STEP * STEP;
-	return rc;
-}
-
-/*
- * Read a stream to its end, and set its size then. With ends_only, only the
- * first and the last bytes are kept, which is enough for the tests of a raw
- * image.
- */
-static int
-read_stream(struct image_store *store, bool ends_only, struct image_error *err)
-{
-	uint64_t at = 0, reached = STEP;
-	int rc = 0;
-
-	while (rc == 0 && reached == STEP) {
-		rc = skip_hole(store, &at, err);
-		if (rc == 0)
-			rc = image_store_reach(store, at, STEP, &reached, err);
-		if (rc == 0 && ends_only && at >= 2 * STEP)
-			image_store_release(store, at - STEP, STEP);
-		at += reached;
-	}
-	if (rc == 0)
-		store->size = at;
-	return rc;
-}
 
 /*
  * The tests, without a look at whether the store has changed since. With keep,
@@ -115,8 +74,11 @@ check_metadata(struct image_store *store, const struct image_open *how,
 	verdict->checked->format = format;
 	/* The tables are read several times, and the size bounds them. */
 	if (store->forward && (!keep || store->size == IMAGE_SIZE_UNKNOWN))
-		rc = read_stream(
-			store, !keep && format == &image_format_raw, err);
+		/* The ends are enough for the tests of a raw image. */
+		rc = image_store_find_end(store, 0,
+			!keep && format == &image_format_raw ? STEP
+							     : UINT64_MAX,
+			err);
 	if (rc == 0)
 		rc = image_check_signatures(store, format, verdict, err);
 	if (rc == 0 && format->check)

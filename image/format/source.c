@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <hone/zero.h>
 #include "format/source.h"
 
 int
@@ -138,6 +139,53 @@ image_region(struct image_source *source, uint64_t from, uint64_t to,
 		if ((at & ~mask) > *end || at == to)
 			break;
 	}
+	return rc;
+}
+
+/* Bytes of a step of a search. */
+#define SEARCH ((size_t)1 << 20)
+
+/* Set *data to the first byte of a range that is not zero, or to its end. */
+static int
+find_data(struct image_source *source, const struct image_extent *range,
+	struct image_scratch *scratch, void *buffer, uint64_t *data,
+	struct image_error *err)
+{
+	uint64_t end = range->offset + range->length, at = range->offset;
+	size_t found = 0, length = 0;
+	int rc = 0;
+
+	if (range->kind == IMAGE_HOLE)
+		at = end;
+	for (; rc == 0 && at < end && found == length; at += found) {
+		length = end - at < SEARCH ? (size_t)(end - at) : SEARCH;
+		rc = source->ops->read(
+			source, scratch, at, buffer, length, err);
+		found = rc == 0 ? hone_find_nonzero(buffer, length) : 0;
+	}
+	*data = at;
+	return rc;
+}
+
+int
+image_source_find_data(struct image_source *source, uint64_t from, uint64_t to,
+	uint64_t *data, struct image_error *err)
+{
+	struct image_scratch scratch = {0};
+	void *buffer = malloc(SEARCH);
+	uint64_t end = from;
+	int rc = buffer ? 0 : image_no_memory(err);
+
+	for (*data = from; rc == 0 && *data == end && end < to;) {
+		struct image_extent extent;
+		rc = source->ops->extent(source, end, to - end, &extent, err);
+		if (rc < 0)
+			break;
+		end = extent.offset + extent.length;
+		rc = find_data(source, &extent, &scratch, buffer, data, err);
+	}
+	free(buffer);
+	image_scratch_destroy(&scratch);
 	return rc;
 }
 

@@ -41,6 +41,11 @@ int image_source_refused(
 int image_region(struct image_source *source, uint64_t from, uint64_t to,
 	uint64_t *begin, uint64_t *end, struct image_error *err);
 
+/* Set *data to the first byte of the disk in [from, to) that is not zero, or to
+ * `to`. */
+int image_source_find_data(struct image_source *source, uint64_t from,
+	uint64_t to, uint64_t *data, struct image_error *err);
+
 /* The wanted part of a unit of the disk that is stored compressed. */
 struct image_unit {
 	/* offset of the unit in the disk */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "format/source.h"
 #include "pipeline/patch.h"
 #include "pipeline/pieces.h"
 
@@ -223,6 +226,31 @@ image_source_whole_size(const struct image_source *source)
 {
 	return source->patches ? source->patches->size
 			       : source->size + source->cut;
+}
+
+/* of sectors of 4096 bytes, at the end of a disk: 128 entries and a header */
+#define BACKUP_GPT 20480
+
+int
+image_source_cut(
+	struct image_source *source, uint64_t size, struct image_error *err)
+{
+	uint64_t data;
+
+	int rc = image_source_find_data(source, size, source->size, &data, err);
+	if (rc < 0)
+		return rc;
+	if (data < source->size)
+		return image_fail(err, source->store->name, -EINVAL,
+			"has data at offset %" PRIu64 ", behind the %" PRIu64
+			" bytes of the new disk%s",
+			data, size,
+			source->size - data <= BACKUP_GPT
+				? "; if this is the backup GPT, add --move-gpt"
+				: "");
+	source->cut += source->size - size;
+	source->size = size;
+	return 0;
 }
 
 int

@@ -24,9 +24,8 @@
  *                shares; encode.c: clusters of -c; pack.c: -O gce, --pack
  *   digest.c     and compare.c, map.c, blocks.c: the other visits
  *   hashers.c    digests beside a visit
- *   cut.c        a disk that loses zeros at its end
- *   patch.c      a disk with other bytes in a few ranges; gpt.c: a GPT that
- *                moves
+ *   patch.c      a disk with other bytes in a few ranges, or without zeros at
+ *                its end; gpt.c: a GPT that moves
  *   pieces.c     the extents of a chunk: listed, read, searched for zeros
  *   pipeline.c   image_pipeline_run(), its threads; resources.c: its memory
  */

@@ -103,6 +103,46 @@ image_store_reach(struct image_store *store, uint64_t offset, size_t length,
 	return 0;
 }
 
+/* More than the signatures and the footers at the end of a file. */
+#define STEP ((size_t)1 << 20)
+
+/* Move *at behind most of a hole, such as one of a sparse member of an archive.
+ */
+static int
+skip_hole(struct image_store *store, uint64_t *at, struct image_error *err)
+{
+	uint64_t length;
+	bool hole;
+
+	if (store->size == IMAGE_SIZE_UNKNOWN || *at >= store->size)
+		return 0;
+	int rc = image_store_extent(
+		store, *at, store->size - *at, &length, &hole, err);
+	if (rc == 0 && hole)
+		*at += length / STEP * STEP;
+	return rc;
+}
+
+int
+image_store_find_end(struct image_store *store, uint64_t at, uint64_t keep,
+	struct image_error *err)
+{
+	uint64_t reached = STEP;
+	int rc = 0;
+
+	while (rc == 0 && reached == STEP) {
+		rc = skip_hole(store, &at, err);
+		if (rc == 0)
+			rc = image_store_reach(store, at, STEP, &reached, err);
+		if (rc == 0 && at >= STEP && at - STEP >= keep)
+			image_store_release(store, at - STEP, STEP);
+		at += reached;
+	}
+	if (rc == 0)
+		store->size = at;
+	return rc;
+}
+
 int
 image_store_head(struct image_store *store, struct image_error *err)
 {

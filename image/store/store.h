@@ -311,6 +311,12 @@ int image_store_extent(struct image_store *store, uint64_t offset,
 int image_store_reach(struct image_store *store, uint64_t offset, size_t length,
 	uint64_t *reached, struct image_error *err);
 /*
+ * Read a stream from `at` to its end, and set its size. What lies behind `keep`
+ * is released, but for the last bytes.
+ */
+int image_store_find_end(struct image_store *store, uint64_t at, uint64_t keep,
+	struct image_error *err);
+/*
  * Read store->head and set store->head_length, which is less if the store is
  * shorter. The bytes are read once. For one thread, while the store is opened.
  */

@@ -568,9 +568,6 @@ vhd_info(const struct image_source *source, const struct image_reporter *r)
 
 /* Opens a VHD as a source, and reads it. */
 
-/* Bytes of a step to the end of a stream. */
-#define STEP ((size_t)1 << 20)
-
 /* Extend a hole by the blocks without a place that follow. */
 static void
 extend_hole(const struct vhd_source *v, struct image_extent *extent,
@@ -874,27 +871,6 @@ load_dynamic(struct vhd_source *v, struct image_error *err)
 	return vhd_load_table(v, end, err);
 }
 
-/*
- * The size of a fixed disk is in the last bytes: read a stream up to them.
- * visited: what comes before them is not needed any more.
- */
-static int
-find_end(struct image_store *store, uint64_t from, bool visited,
-	struct image_error *err)
-{
-	uint64_t at = from, reached;
-	int rc;
-
-	do {
-		rc = image_store_reach(store, at, STEP, &reached, err);
-		if (rc == 0 && visited && at - from >= STEP)
-			image_store_release(store, at - STEP, STEP);
-		at += reached;
-	} while (rc == 0 && reached == STEP);
-	store->size = at;
-	return rc;
-}
-
 /* Read the footer at the end of the file. */
 static int
 read_footer(struct vhd_source *v, const struct image_open *how, bool dynamic,
@@ -905,7 +881,7 @@ read_footer(struct vhd_source *v, const struct image_open *how, bool dynamic,
 	int rc = 0;
 
 	if (store->size == IMAGE_SIZE_UNKNOWN)
-		rc = find_end(store, 0, false, err);
+		rc = image_store_find_end(store, 0, UINT64_MAX, err);
 	if (rc == 0)
 		rc = image_store_read(
 			store, store->size - VHD_FOOTER, raw, sizeof(raw), err);
@@ -935,14 +911,14 @@ check_end(struct vhd_source *v, struct image_error *err)
 	struct image_store *store = v->base.store;
 	struct vhd_footer end = {.size = 0};
 	/* Whoever checks the stream reads the table and the bitmaps again. */
-	uint64_t tables =
+	uint64_t from =
 		v->header.table_offset + (uint64_t)v->header.table_entries * 4;
 	int rc = 0;
 
+	if (from < v->blocks_end)
+		from = v->blocks_end;
 	if (store->size == IMAGE_SIZE_UNKNOWN)
-		rc = find_end(store,
-			v->blocks_end > tables ? v->blocks_end : tables, true,
-			err);
+		rc = image_store_find_end(store, from, from, err);
 	if (rc == 0 && v->blocks_end > store->size - VHD_FOOTER)
 		rc = image_damaged(err, store->name, -EINVAL,
 			"its last block, up to 0x%" PRIx64
@@ -1133,30 +1109,6 @@ check_bitmaps(struct check *k, struct image_error *err)
 	return 0;
 }
 
-/* Set *dirty to whether the disk has bytes that are not zero in a range. */
-static int
-find_disk_bytes(struct check *k, struct image_source *source, uint64_t at,
-	uint64_t end, bool *dirty, struct image_error *err)
-{
-	struct image_scratch scratch = {0};
-	struct image_extent extent = {.length = 0};
-	int rc = 0;
-
-	for (; rc == 0 && at < end && !*dirty; at += extent.length) {
-		rc = source->ops->extent(source, at, end - at, &extent, err);
-		if (rc < 0 || extent.kind == IMAGE_HOLE)
-			continue;
-		if (extent.length > PART)
-			extent.length = PART;
-		rc = source->ops->read(source, &scratch, at, k->buffer,
-			(size_t)extent.length, err);
-		*dirty = rc == 0 &&
-			 !hone_buffer_is_zero(k->buffer, (size_t)extent.length);
-	}
-	image_scratch_destroy(&scratch);
-	return rc;
-}
-
 /* The disk with the larger size may lack room in the table or in the file. */
 static int
 find_between(struct check *k, bool *dirty, struct image_error *err)
@@ -1181,8 +1133,10 @@ find_between(struct check *k, bool *dirty, struct image_error *err)
 	int rc = larger ? vhd_open_source(store, &how, true, &other, err) : 0;
 	if (rc < 0)
 		return rc == -EINVAL ? 0 : rc;
-	rc = find_disk_bytes(k, other, larger ? f->size : f->other_size,
-		other->size, dirty, err);
+	uint64_t data;
+	rc = image_source_find_data(other, larger ? f->size : f->other_size,
+		other->size, &data, err);
+	*dirty = rc == 0 && data < other->size;
 	if (other != &k->v->base)
 		vhd_close(other);
 	return rc;
