@@ -235,6 +235,12 @@ int cli_point_at_help(const char *command);
  * NULL before the command. */
 __attribute__((format(printf, 2, 3))) int cli_usage(
 	const struct cli *cli, const char *format, ...);
+/*
+ * Print the message of err about err->file or, if that is empty, about name.
+ * Returns CLI_FAILED, CLI_AGAIN if err->again is set, or CLI_REFUSED if
+ * err->refused is set.
+ */
+int cli_image_fail(const char *name, const struct image_error *err);
 /* Flush stdout. Returns CLI_FAILED if not all output can be written. */
 int cli_flush_stdout(void);
 /*
@@ -298,12 +304,6 @@ int cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct);
  * the operand. Called after cli_open(). Returns 0 or the exit status.
  */
 int cli_cache(const struct cli *cli, int operand, struct image_open *how);
-/*
- * Print the message of err about err->file or, if that is empty, about name.
- * Returns CLI_FAILED, CLI_AGAIN if err->again is set, or CLI_REFUSED if
- * err->refused is set.
- */
-int cli_image_fail(const char *name, const struct image_error *err);
 
 /*
  * options/suggest.c: begin with an unknown word, then offer all known words.

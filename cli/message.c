@@ -70,6 +70,23 @@ cli_usage(const struct cli *cli, const char *format, ...)
 	return cli_point_at_help(cli ? cli_commands[cli->command].name : NULL);
 }
 
+int
+cli_image_fail(const char *name, const struct image_error *err)
+{
+	const char *file = err->file[0] ? err->file : name;
+
+	if (file && strcmp(file, "-") == 0)
+		file = "stdin";
+	/* An address that was not opened may still have its password. */
+	char *shown = file ? image_hide_secrets(file) : NULL;
+	int rc = cli_fail(shown, "%s", err->text);
+
+	free(shown);
+	if (err->refused || err->damaged)
+		return CLI_REFUSED;
+	return err->again ? CLI_AGAIN : rc;
+}
+
 /* The errno of the first failed write to stdout. */
 static int stdout_code;
 

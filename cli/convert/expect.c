@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an image has to be: --expect-file, and of a conversion --expect-disk,
- * with --digest. image/hash/tap.c compares that of --expect-file. */
+ * with --digest. image/hash/expect.c compares both. */
 #include <errno.h>
 #include <string.h>
 #include "convert/convert.h"

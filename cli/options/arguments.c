@@ -362,20 +362,3 @@ cli_open(const struct cli *cli, struct image_open *how)
 		rc = cli_source_choices(cli, how);
 	return rc ? rc : cli_cache_mode(cli, OPTION_SOURCE_CACHE, &how->direct);
 }
-
-int
-cli_image_fail(const char *name, const struct image_error *err)
-{
-	const char *file = err->file[0] ? err->file : name;
-
-	if (file && strcmp(file, "-") == 0)
-		file = "stdin";
-	/* An address that was not opened may still have its password. */
-	char *shown = file ? image_hide_secrets(file) : NULL;
-	int rc = cli_fail(shown, "%s", err->text);
-
-	free(shown);
-	if (err->refused || err->damaged)
-		return CLI_REFUSED;
-	return err->again ? CLI_AGAIN : rc;
-}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds the digest of an image in a list of digests. */
+/* The digest that an image has to have: found in a list, and compared. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -117,5 +117,24 @@ image_expect_in_list(struct image_expect *expect, const char *list,
 	else
 		rc = find(list, network, name, expect, err);
 	free(name);
+	return rc;
+}
+
+int
+image_expect_check(const struct image_expect *expect,
+	const unsigned char *digest, const char *name, const char *what,
+	struct image_error *err)
+{
+	size_t length = expect->algorithm->length;
+	char text[2][2 * IMAGE_DIGEST_MAX + 1];
+
+	if (memcmp(digest, expect->bytes, length) == 0)
+		return 0;
+	int rc = image_fail(err, name, -EINVAL,
+		"%s is refused: its %s is %s, not %s", what,
+		expect->algorithm->name,
+		image_hash_text(digest, length, text[0]),
+		image_hash_text(expect->bytes, length, text[1]));
+	err->refused = true;
 	return rc;
 }

@@ -22,25 +22,6 @@ image_hash_text(const unsigned char *bytes, size_t length, char *text)
 	return text;
 }
 
-int
-image_expect_check(const struct image_expect *expect,
-	const unsigned char *digest, const char *name, const char *what,
-	struct image_error *err)
-{
-	size_t length = expect->algorithm->length;
-	char text[2][2 * IMAGE_DIGEST_MAX + 1];
-
-	if (memcmp(digest, expect->bytes, length) == 0)
-		return 0;
-	int rc = image_fail(err, name, -EINVAL,
-		"%s is refused: its %s is %s, not %s", what,
-		expect->algorithm->name,
-		image_hash_text(digest, length, text[0]),
-		image_hash_text(expect->bytes, length, text[1]));
-	err->refused = true;
-	return rc;
-}
-
 static int
 verify(struct expect_tap *t, struct image_error *err)
 {
