@@ -457,7 +457,7 @@ CONTRADICTIONS = {
     "jump": (jump, "has the grain of disk sector 128"),
     "other_grain": (other_grain, "has the grain of disk sector 256"),
     "hidden_grain": (hidden_grain, "grain tables have 3 grains, and its markers 2"),
-    "far_marker": (far_marker, "states 100 sectors, not 4"),
+    "far_marker": (far_marker, "has a grain table of 100 sectors, not 4"),
 }
 
 

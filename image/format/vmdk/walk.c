@@ -11,12 +11,6 @@
 #include "format/vmdk/vmdk.h"
 
 /*
- * Compares the markers of a streamOptimized image with its tables: a program
- * that reads the image as a stream has the markers alone, and sees another disk
- * if they differ.
- */
-
-/*
  * The first grain follows the header. Xen Orchestra states the space of tables
  * that it does not write, and begins behind the descriptor.
  */
@@ -69,137 +63,6 @@ vmdk_count_tables(const struct vmdk_extent *extent, uint64_t at,
 	return 0;
 }
 
-struct markers {
-	struct vmdk_source *v;
-	const struct vmdk_extent *extent;
-	/* of the next marker */
-	uint64_t at;
-	/* of the marker of the footer */
-	uint64_t end;
-	uint64_t grains;
-};
-
-/* Pass zeros: some programs write them in front of the tables. */
-static int
-skip_zeros(struct markers *m, struct image_error *err)
-{
-	struct image_store *store = m->extent->store;
-	unsigned char bytes[8 * VMDK_SECTOR];
-	uint64_t length, left = m->end - m->at;
-	bool hole;
-
-	int rc = image_store_extent(store, m->at, left, &length, &hole, err);
-	if (rc < 0)
-		return rc;
-	if (hole && length >= sizeof(bytes)) {
-		m->at += length - length % VMDK_SECTOR;
-		return 0;
-	}
-	length = left < sizeof(bytes) ? left : sizeof(bytes);
-	rc = image_store_read(store, m->at, bytes, (size_t)length, err);
-	if (rc < 0)
-		return rc;
-	size_t zeros = hone_find_nonzero(bytes, (size_t)length);
-	zeros -= zeros % VMDK_SECTOR;
-	if (zeros == 0)
-		return image_damaged(err, store->name, -EINVAL,
-			"marker at sector %" PRIu64 " has no length and no "
-			"type, and bytes that are not zero",
-			m->at / VMDK_SECTOR);
-	m->at += zeros;
-	return 0;
-}
-
-/* A grain: the table has to have it at the same place. */
-static int
-compare_grain(struct markers *m, uint64_t sector, uint32_t bytes,
-	struct image_error *err)
-{
-	const struct vmdk_extent *e = m->extent;
-	uint64_t grain = vmdk_grain(e) / VMDK_SECTOR;
-	struct vmdk_run run = {.kind = VMDK_HOLE};
-
-	if (sector % grain == 0 && sector < e->header.capacity) {
-		int rc = vmdk_lookup(m->v, sector * VMDK_SECTOR, 1, &run, err);
-		if (rc < 0)
-			return rc;
-	}
-	if (run.kind != VMDK_PACKED || run.host != m->at)
-		return image_damaged(err, e->store->name, -EINVAL,
-			"marker at sector %" PRIu64 " has the grain of disk "
-			"sector %" PRIu64 ", which the grain tables do not "
-			"have there",
-			m->at / VMDK_SECTOR, sector);
-	m->at += vmdk_align(VMDK_GRAIN_MARKER + (uint64_t)bytes);
-	m->grains++;
-	return 0;
-}
-
-static int
-compare_marker(struct markers *m, struct image_error *err)
-{
-	const struct vmdk_header *h = &m->extent->header;
-	struct image_store *store = m->extent->store;
-	unsigned char raw[16];
-
-	int rc = image_store_read(store, m->at, raw, sizeof(raw), err);
-	if (rc < 0)
-		return rc;
-	uint64_t value = image_le64(raw);
-	uint32_t bytes = image_le32(raw + 8), type = image_le32(raw + 12);
-	if (bytes)
-		return compare_grain(m, value, bytes, err);
-	uint64_t length = type == VMDK_GRAIN_TABLE
-				  ? h->entries * sizeof(uint32_t)
-				  : h->tables * sizeof(uint32_t);
-	if (value == 0 && type == VMDK_END_OF_STREAM)
-		return skip_zeros(m, err);
-	if (type != VMDK_GRAIN_TABLE && type != VMDK_GRAIN_DIRECTORY)
-		return image_damaged(err, store->name, -EINVAL,
-			"marker at sector %" PRIu64 " has type %" PRIu32
-			" and no data",
-			m->at / VMDK_SECTOR, type);
-	if (value && value != vmdk_align(length) / VMDK_SECTOR)
-		return image_damaged(err, store->name, -EINVAL,
-			"marker at sector %" PRIu64 " states %s, not %" PRIu64,
-			m->at / VMDK_SECTOR, IMAGE_COUNT(value, "sector"),
-			vmdk_align(length) / VMDK_SECTOR);
-	m->at += VMDK_SECTOR;
-	uint64_t count = 1;
-	if (type == VMDK_GRAIN_TABLE && value == 0)
-		rc = vmdk_count_tables(m->extent, m->at, &count, err);
-	m->at += count * vmdk_align(length);
-	return rc;
-}
-
-int
-vmdk_check_markers(
-	struct vmdk_source *v, uint64_t grains, struct image_error *err)
-{
-	const struct vmdk_extent *e = v->extents;
-	struct markers m = {.v = v,
-		.extent = e,
-		.end = (e->store->size / VMDK_SECTOR - 3) * VMDK_SECTOR};
-
-	if (!e->header.has_footer)
-		return 0;
-	int rc = vmdk_first_marker(e, &m.at, err);
-	while (rc == 0 && m.at < m.end)
-		rc = compare_marker(&m, err);
-	if (rc == 0 && m.at != m.end)
-		rc = image_damaged(err, e->store->name, -EINVAL,
-			"its markers end at sector %" PRIu64
-			", and its footer is at sector %" PRIu64,
-			m.at / VMDK_SECTOR, m.end / VMDK_SECTOR);
-	/* Each marker has a grain of its own in the tables. */
-	if (rc == 0 && m.grains != grains)
-		rc = image_damaged(err, e->store->name, -EINVAL,
-			"its grain tables have %s, and its markers %" PRIu64,
-			IMAGE_COUNT(grains, "grain"), m.grains);
-	/* The visit of a stream compared the grains that it released. */
-	return rc == -ESPIPE && e->store->forward ? 0 : rc;
-}
-
 /* Most entries of a grain directory, and most tables: 4 bytes for each grain of
  * a full file of 2 TiB. */
 #define MAX_DIRECTORY ((uint64_t)1 << 20)
@@ -224,6 +87,12 @@ struct passed {
 struct vmdk_walk {
 	pthread_mutex_t mutex;
 	const struct vmdk_extent *extent;
+	/* not NULL: the grains are compared with its tables, and the members
+	 * about tables and known grains are not used */
+	struct vmdk_source *compared;
+	/* grains that were compared, and the offset of the footer's marker */
+	uint64_t grains;
+	uint64_t end;
 	/* vmdk_check() reads the tables once more */
 	bool keeps_tables;
 	/* offset of the next marker */
@@ -330,12 +199,39 @@ parse_grain(struct vmdk_walk *w, const struct marker *m, uint64_t *index)
 	return 0;
 }
 
+/* A grain: the table has to have it at the same place. */
+static int
+compare_grain(struct vmdk_walk *w, const struct marker *m)
+{
+	const struct vmdk_extent *e = w->extent;
+	uint64_t grain = vmdk_grain(e) / VMDK_SECTOR;
+	struct vmdk_run run = {.kind = VMDK_HOLE};
+
+	if (m->value % grain == 0 && m->value < e->header.capacity) {
+		int rc = vmdk_lookup(
+			w->compared, m->value * VMDK_SECTOR, 1, &run, &w->err);
+		if (rc < 0)
+			return rc;
+	}
+	if (run.kind != VMDK_PACKED || run.host != w->at)
+		return image_damaged(&w->err, name_of(w), -EINVAL,
+			"marker at sector %" PRIu64 " has the grain of disk "
+			"sector %" PRIu64 ", which the grain tables do not "
+			"have there",
+			w->at / VMDK_SECTOR, m->value);
+	w->at += vmdk_align(VMDK_GRAIN_MARKER + (uint64_t)m->size);
+	w->grains++;
+	return 0;
+}
+
 static int
 add_grain(struct vmdk_walk *w, const struct marker *m)
 {
 	const struct vmdk_header *h = &w->extent->header;
 	uint64_t index = 0;
 
+	if (w->compared)
+		return compare_grain(w, m);
 	int rc = parse_grain(w, m, &index);
 	if (rc < 0)
 		return rc;
@@ -454,7 +350,9 @@ add_tables(struct vmdk_walk *w, const struct marker *m)
 	int rc = walk_marker(w, m, "grain table", table_bytes(w));
 	if (rc == 0 && m->value == 0)
 		rc = vmdk_count_tables(e, w->at, &count, &w->err);
-	for (; rc == 0 && count; count--)
+	if (w->compared)
+		w->at += count * vmdk_align(table_bytes(w));
+	for (; rc == 0 && count && !w->compared; count--)
 		rc = add_table(w);
 	return rc;
 }
@@ -463,18 +361,25 @@ static int
 add_directory(struct vmdk_walk *w, const struct marker *m)
 {
 	size_t bytes = (size_t)w->extent->header.tables * sizeof(*w->directory);
+	uint64_t sector = w->at / VMDK_SECTOR;
 
+	int rc = walk_marker(w, m, "grain directory", bytes);
+	if (rc < 0)
+		return rc;
+	if (w->compared) {
+		w->at += vmdk_align(bytes);
+		return 0;
+	}
 	if (w->directory)
 		return image_damaged(&w->err, name_of(w), -EINVAL,
 			"marker at sector %" PRIu64
 			" has a second grain directory",
-			w->at / VMDK_SECTOR);
+			sector);
 	w->directory = malloc(bytes + 1);
 	if (!w->directory)
 		return image_no_memory(&w->err);
-	int rc = walk_marker(w, m, "grain directory", bytes);
 	w->directory_at = w->at;
-	return rc < 0 ? rc : read_behind(w, w->directory, bytes);
+	return read_behind(w, w->directory, bytes);
 }
 
 /* Returns the table at a sector of the file, or NULL. */
@@ -594,6 +499,38 @@ read_marker(struct vmdk_walk *w, unsigned char *raw, size_t length)
 		(w->known - 1) << w->extent->header.grain_bits);
 }
 
+/* Pass zeros: some programs write them in front of the tables. */
+static int
+skip_zeros(struct vmdk_walk *w)
+{
+	struct image_store *store = w->extent->store;
+	unsigned char bytes[8 * VMDK_SECTOR];
+	uint64_t length, left = w->end - w->at;
+	bool hole;
+
+	int rc =
+		image_store_extent(store, w->at, left, &length, &hole, &w->err);
+	if (rc < 0)
+		return rc;
+	if (hole && length >= sizeof(bytes)) {
+		w->at += length - length % VMDK_SECTOR;
+		return 0;
+	}
+	length = left < sizeof(bytes) ? left : sizeof(bytes);
+	rc = image_store_read(store, w->at, bytes, (size_t)length, &w->err);
+	if (rc < 0)
+		return rc;
+	size_t zeros = hone_find_nonzero(bytes, (size_t)length);
+	zeros -= zeros % VMDK_SECTOR;
+	if (zeros == 0)
+		return image_damaged(&w->err, store->name, -EINVAL,
+			"marker at sector %" PRIu64 " has no length and no "
+			"type, and bytes that are not zero",
+			w->at / VMDK_SECTOR);
+	w->at += zeros;
+	return 0;
+}
+
 /* A sector of zeros: some programs write them in front of the tables. */
 static int
 walk_zeros(struct vmdk_walk *w)
@@ -632,19 +569,21 @@ walk_step(struct vmdk_walk *w)
 		return add_grain(w, &m);
 	switch (m.type) {
 	case VMDK_END_OF_STREAM:
-		return walk_zeros(w);
+		return w->compared ? skip_zeros(w) : walk_zeros(w);
 	case VMDK_GRAIN_TABLE:
 		return add_tables(w, &m);
 	case VMDK_GRAIN_DIRECTORY:
 		return add_directory(w, &m);
 	case VMDK_FOOTER:
-		return walk_end(w);
+		if (!w->compared)
+			return walk_end(w);
+		break;
 	default:
-		return image_damaged(&w->err, name_of(w), -EINVAL,
-			"marker at sector %" PRIu64 " has type %" PRIu32
-			" and no data",
-			w->at / VMDK_SECTOR, m.type);
+		break;
 	}
+	return image_damaged(&w->err, name_of(w), -EINVAL,
+		"marker at sector %" PRIu64 " has type %" PRIu32 " and no data",
+		w->at / VMDK_SECTOR, m.type);
 }
 
 /* Follow the markers until the grain is known. Called with the mutex. */
@@ -703,4 +642,35 @@ vmdk_walk_finish(struct vmdk_walk *w, struct image_error *err)
 	int rc = walk_advance(w, UINT64_MAX - 1, err);
 	pthread_mutex_unlock(&w->mutex);
 	return rc;
+}
+
+int
+vmdk_check_markers(
+	struct vmdk_source *v, uint64_t grains, struct image_error *err)
+{
+	const struct vmdk_extent *e = v->extents;
+	struct vmdk_walk w = {.extent = e,
+		.compared = v,
+		.keeps_tables = true,
+		.end = (e->store->size / VMDK_SECTOR - 3) * VMDK_SECTOR};
+
+	if (!e->header.has_footer)
+		return 0;
+	int rc = vmdk_first_marker(e, &w.at, &w.err);
+	while (rc == 0 && w.at < w.end)
+		rc = walk_step(&w);
+	if (rc == 0 && w.at != w.end)
+		rc = image_damaged(&w.err, e->store->name, -EINVAL,
+			"its markers end at sector %" PRIu64
+			", and its footer is at sector %" PRIu64,
+			w.at / VMDK_SECTOR, w.end / VMDK_SECTOR);
+	/* Each marker has a grain of its own in the tables. */
+	if (rc == 0 && w.grains != grains)
+		rc = image_damaged(&w.err, e->store->name, -EINVAL,
+			"its grain tables have %s, and its markers %" PRIu64,
+			IMAGE_COUNT(grains, "grain"), w.grains);
+	if (rc < 0)
+		*err = w.err;
+	/* The visit of a stream compared the grains that it released. */
+	return rc == -ESPIPE && e->store->forward ? 0 : rc;
 }
