@@ -29,25 +29,6 @@ copy_upto64(unsigned char *d, const unsigned char *s, size_t n)
 	memcpy(d, &first, sizeof(first));
 }
 
-/* n is 0 to 64. */
-TARGET static inline void
-masked_move(void *dst, const void *src, size_t n)
-{
-	__mmask64 in = _bzhi_u64(~0ull, (unsigned)n);
-
-#if defined(__clang__)
-	_mm512_mask_storeu_epi8(dst, in, _mm512_maskz_loadu_epi8(in, src));
-#else
-	/* GCC aligns the stack of a function that has such a vector and a
-	 * variable in memory: four instructions. */
-	__asm__ volatile("vmovdqu8 (%1), %%zmm16%{%2%}%{z%}\n\t"
-			 "vmovdqu8 %%zmm16, (%0)%{%2%}"
-			 :
-			 : "r"(dst), "r"(src), "Yk"(in)
-			 : "xmm16", "memory");
-#endif
-}
-
 /* Address and MemorySanitizer do not see what assembly does. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
@@ -71,51 +52,46 @@ masked_move(void *dst, const void *src, size_t n)
 #define UNPROTECTED
 #endif
 
-/* Sets *from and *to to other if n < least. Not in C, of which GCC makes a
- * branch. With the target, as clang 14 otherwise makes two calls of it. */
-TARGET static inline void
-unless_shorter(
-	size_t n, unsigned least, const void **from, void **to, void *other)
-{
-	__asm__("cmp %3, %2\n\t"
-		"cmovb %4, %0\n\t"
-		"cmovb %4, %1"
-		: "+r"(*from), "+r"(*to)
-		: "r"(n), "re"((size_t)least), "r"(other)
-		: "cc");
-}
-
 /*
- * As copy_upto64(), without a branch: one below 8 bytes is mispredicted at
- * random sizes. On Zen 4: 1..16 bytes 2.6 ns instead of 5.2, 1..64 bytes 2.5
- * instead of 2.7; but one size in a row 1.6 instead of 1.4
- * (docs/design/copy.md). Not for pointers, which are never fewer than 8 bytes.
+ * As copy_upto64(), with a branch below 4 bytes, not 8: at random sizes it is
+ * mispredicted. On Zen 4: 1..16 bytes 3.2 ns instead of 5.2. Without any branch
+ * 1..16 bytes took 2.6 ns, but one size in a row 1.6 instead of 1.4, and copies
+ * of 1 to 3 bytes that are read next 14 instead of 11 (docs/design/copy.md).
+ * Not for pointers, which are never fewer than 8 bytes.
+ *
+ * In assembly, since GCC makes a branch of a choice between two addresses, and
+ * aligns the stack of a function that has a vector of 64 bytes and a variable
+ * in memory: four instructions.
  */
 TARGET UNPROTECTED __attribute__((aligned(64))) void
 hone_copy_short_avx512(void *dst, const void *src, size_t n)
 {
-	const void *from8 = src, *from4 = src;
-	void *to8 = dst, *to4 = dst;
-	uint64_t aside, word8;
-	uint32_t word4;
+	uint64_t word, aside;
 
-	/* At NULL, a masked load takes 100 ns, even with an empty mask. */
-	if (__builtin_expect(n == 0, 0))
+	if (__builtin_expect(n < sizeof(uint32_t), 0)) {
+		copy_upto3(dst, src, n);
 		return;
+	}
 	if (SANITIZED) {
 		copy_upto64(dst, src, n);
 		return;
 	}
+	/* The masked move; then the first 4 bytes alone; then the first 8, or
+	 * any 8 to aside. */
 	__asm__("" : "=m"(aside)); /* any value */
-	unless_shorter(n, sizeof(word8), &from8, &to8, &aside);
-	unless_shorter(n, sizeof(word4), &from4, &to4, &aside);
-	memcpy(&word8, from8, sizeof(word8));
-	memcpy(&word4, from4, sizeof(word4));
-	masked_move(dst, src, n);
-	/* Hides from the compiler that these stores change nothing. */
-	__asm__ volatile("" : "+r"(word8), "+r"(word4) : : "memory");
-	memcpy(to4, &word4, sizeof(word4));
-	memcpy(to8, &word8, sizeof(word8));
+	__asm__ volatile("mov (%[src]), %k[word]\n\t"
+			 "vmovdqu8 (%[src]), %%zmm16%{%[in]%}%{z%}\n\t"
+			 "cmp $8, %[n]\n\t"
+			 "cmovb %[aside], %[src]\n\t"
+			 "vmovdqu8 %%zmm16, (%[dst])%{%[in]%}\n\t"
+			 "mov %k[word], (%[dst])\n\t"
+			 "mov (%[src]), %[word]\n\t"
+			 "cmovb %[aside], %[dst]\n\t"
+			 "mov %[word], (%[dst])"
+			 : [dst] "+r"(dst), [src] "+r"(src), [word] "=&r"(word)
+			 : [n] "r"(n), [aside] "r"(&aside),
+			 [in] "Yk"(_bzhi_u64(~0ull, (unsigned)n))
+			 : "xmm16", "cc", "memory");
 }
 
 TARGET static inline void

@@ -22,24 +22,36 @@ within_page(const unsigned char *p, size_t n)
 	return (uintptr_t)p % 4096 <= 4096 - n;
 }
 
+/* n is 0 to 3. */
+static inline void
+copy_upto3(unsigned char *d, const unsigned char *s, size_t n)
+{
+	unsigned char first, middle, last;
+
+	if (n == 0)
+		return;
+	first = s[0];
+	middle = s[n / 2];
+	last = s[n - 1];
+	d[0] = first;
+	d[n / 2] = middle;
+	d[n - 1] = last;
+}
+
 /* n is 0 to 7. */
 static inline void
 copy_upto7(unsigned char *d, const unsigned char *s, size_t n)
 {
 	uint32_t head, tail;
 
-	if (n >= 4) {
-		memcpy(&head, s, sizeof(head));
-		memcpy(&tail, s + n - sizeof(tail), sizeof(tail));
-		memcpy(d, &head, sizeof(head));
-		memcpy(d + n - sizeof(tail), &tail, sizeof(tail));
-	} else if (n > 0) {
-		unsigned char first = s[0], middle = s[n / 2], last = s[n - 1];
-
-		d[0] = first;
-		d[n / 2] = middle;
-		d[n - 1] = last;
+	if (n < sizeof(head)) {
+		copy_upto3(d, s, n);
+		return;
 	}
+	memcpy(&head, s, sizeof(head));
+	memcpy(&tail, s + n - sizeof(tail), sizeof(tail));
+	memcpy(d, &head, sizeof(head));
+	memcpy(d + n - sizeof(tail), &tail, sizeof(tail));
 }
 
 /* n is 0 to 16. */
