@@ -79,7 +79,8 @@ int manifest_tap(const char *name, const struct manifest *manifest,
 /* In the layer of a container: returns whether the member is the one that is
  * wanted, or, with NULL, a file in disk/. */
 bool archive_is_disk(const struct tar_member *file, const char *wanted);
-/* Returns whether the member removes such a file of the layers below. */
+/* Returns whether the member removes such a file of the layers below, or has
+ * its place: a link, or no folder. */
 bool archive_hides_disk(const struct tar_member *file);
 
 /* Returns the name without a leading "./". */

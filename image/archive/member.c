@@ -31,17 +31,28 @@ same_name(const char *a, const char *b)
 	return strcmp(archive_name(a), archive_name(b)) == 0;
 }
 
-#define FOLDER "disk/"
+#define FOLDER "disk"
 #define REMOVED ".wh."
+#define ALL_REMOVED REMOVED REMOVED ".opq"
+
+/* Returns the name of a member of a layer below the root. */
+static const char *
+below_root(const char *name)
+{
+	while (*name == '/' || strncmp(name, "./", 2) == 0)
+		name++;
+	return name;
+}
 
 /* Returns the name of a member of the folder, or NULL. */
 static const char *
 in_folder(const struct tar_member *file)
 {
-	const char *name = archive_name(file->name);
+	const char *name = below_root(file->name);
+	size_t length = strlen(FOLDER);
 
-	return strncmp(name, FOLDER, strlen(FOLDER)) == 0
-		       ? name + strlen(FOLDER)
+	return strncmp(name, FOLDER, length) == 0 && name[length] == '/'
+		       ? below_root(name + length)
 		       : NULL;
 }
 
@@ -59,10 +70,15 @@ archive_is_disk(const struct tar_member *file, const char *wanted)
 bool
 archive_hides_disk(const struct tar_member *file)
 {
-	const char *name = in_folder(file);
+	const char *name = in_folder(file), *all = below_root(file->name);
 
-	return name ? strncmp(name, REMOVED, strlen(REMOVED)) == 0
-		    : same_name(file->name, REMOVED "disk");
+	if (name)
+		return strncmp(name, REMOVED, strlen(REMOVED)) == 0 ||
+		       (file->type != TAR_REGULAR && file->type != '5' &&
+			       !strchr(name, '/'));
+	return strcmp(all, REMOVED FOLDER) == 0 ||
+	       strcmp(all, ALL_REMOVED) == 0 ||
+	       (strcmp(all, FOLDER) == 0 && file->type != '5');
 }
 
 /* Times that a description, of 4 MiB at most, is searched. */

@@ -18,7 +18,7 @@ from http_server import script, head, hang_up, send, status
 from registry import (
     DOCKER_LIST, DOCKER_MANIFEST, DOCKER_TAR, EMPTY, INDEX, OCI, PACKED, TAR,
     TITLE, Registry, zstd)
-from tar_builder import archive
+from tar_builder import END, archive, header
 from test_http_nginx import HEAD, Nginx
 from test_http import web  # pylint: disable=unused-import
 
@@ -182,11 +182,26 @@ def test_the_top_layer_with_a_disk_counts(oci, registry, disk):
     assert "has no member 'none'" in oci.refuses("--member", "none")
 
 
-@pytest.mark.parametrize("name", ["disk/.wh.a", "disk/.wh..wh..opq", ".wh.disk"])
+@pytest.mark.parametrize("name", [
+    "disk/.wh.a", "disk/.wh..wh..opq", "./.wh.disk", ".wh..wh..opq", "disk"])
 def test_a_disk_that_a_layer_removes_is_not_read(oci, registry, disk, name):
-    registry.image(registry.layer({"disk/a": disk}), registry.layer({name: b""}))
+    below = registry.layer({"disk/a": disk[::-1]})
+    registry.image(below, registry.layer({name: b""}))
     assert "removes a disk of the layers below" in oci.refuses()
-    oci.copies(disk, "--member", "disk/a")
+    oci.copies(disk[::-1], "--member", "disk/a")
+    # The same layer may have another disk.
+    registry.image(below, registry.layer({name: b"", "/disk//b": disk}))
+    oci.copies(disk)
+
+
+@pytest.mark.parametrize("name, kind", [
+    (b"disk/a", b"1"), (b"disk/a", b"2"), (b"disk", b"2"), (b"/disk/a", b"2")])
+def test_a_link_in_place_of_a_disk_is_not_passed_over(
+        oci, registry, disk, name, kind):
+    above = header(name, kind=kind, fields=((157, b"etc/b"),)) + END
+    registry.image(registry.layer({"disk/a": disk}),
+                   registry.blob(above, TAR))
+    assert "removes a disk of the layers below" in oci.refuses()
 
 
 def test_two_disks_of_a_layer_are_refused(oci, registry, disk):

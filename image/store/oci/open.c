@@ -183,19 +183,20 @@ walk(const struct registry *r, struct image_store *store, bool *found)
 {
 	struct tar tar = {.store = store};
 	struct tar_member file;
-	bool more = true;
+	bool more = true, hidden = false;
 	int rc = 0;
 
 	while (rc == 0 && more && !*found) {
 		rc = tar_next(&tar, &file, r->err);
 		more = rc == 0 && file.name;
 		*found = more && archive_is_disk(&file, r->wanted.member);
-		if (more && !r->wanted.member && archive_hides_disk(&file))
-			rc = image_fail(r->err, store->name, -ENOTSUP,
-				"removes a disk of the layers below; --member "
-				"NAME chooses one");
+		hidden = hidden || (more && archive_hides_disk(&file));
 		tar_free(&file);
 	}
+	if (rc == 0 && !*found && hidden && !r->wanted.member)
+		return image_fail(r->err, store->name, -ENOTSUP,
+			"removes a disk of the layers below; --member NAME "
+			"chooses one");
 	return rc == 0 && !*found ? image_store_unchanged(store, r->err) : rc;
 }
 
