@@ -86,11 +86,10 @@ HONE_API uint64_t hone_cpu_feature_by_name(const char *name, size_t length);
 HONE_API size_t hone_cpu_cache_size(unsigned level);
 
 /**
- * Traits of the CPU, for hone_cpu_trait(); those of copies are of the CPU and
- * the C library. A feature decides which code may run; a trait decides which
- * code is faster. docs/design/cpu.md of the sources
- * explains each. A number keeps its meaning as long as the SONAME stays the
- * same.
+ * Traits of the CPU, for hone_cpu_trait(). The traits of copies depend on the
+ * C library, too. A feature decides which code may run; a trait decides which
+ * code is faster. docs/design/cpu.md of the sources explains each trait. A
+ * number keeps its meaning as long as the SONAME stays the same.
  */
 enum hone_cpu_traits {
 	/** bytes: the smallest copy above 64 bytes with HONE_COPY_KEEP that

@@ -69,9 +69,9 @@ enum hone_mempool_flag {
 	 * Such a get takes a mutex if it finds too few objects elsewhere, and
 	 * waits for calls of other threads that are under way. So threads that
 	 * get from an empty pool again and again delay each other. If a thread
-	 * died or was stopped in its call, the wait ends once, after 1 to 2 s.
-	 * What the cache of that thread has loaded is found only after the
-	 * call ends.
+	 * died or was stopped in its call, one get waits for 1 to 2 s, and
+	 * later gets do not wait for that call. What the cache of that thread
+	 * has loaded is found only after the call ends.
 	 *
 	 * A get that takes what another cache has loaded interrupts the CPUs
 	 * that run such threads, by membarrier(), for about 1 us. The next call
@@ -93,9 +93,9 @@ enum hone_mempool_flag {
 };
 
 /** Attributes of a pool; hone_mempool_attr_init() sets every member. Without
- * this call, an alignment or a max_caches of 0 stands for the default, and
- * beside one of them so does a numa_node of 0: {.object_size = 64, .capacity =
- * 1000} is enough. */
+ * this call, an alignment or a max_caches of 0 stands for the default. If one
+ * of them is 0, a numa_node of 0 stands for the default, too:
+ * {.object_size = 64, .capacity = 1000} is enough. */
 struct hone_mempool_attr {
 	/** bytes of an object, at least 1. No default: must be set, but for
 	 * HONE_MEMPOOL_FOREIGN */

@@ -7,12 +7,13 @@
  *
  * A queue is a ring of hone/ring.h whose calls wait. Elements, capacity, order,
  * visibility and flags are those of the ring. While no thread waits, no put and
- * no get makes a system call. A call that has to wait looks again, for about a
- * microsecond, and then sleeps on a futex. If the last call that slept at this
- * end of the queue waited for less than 50 microseconds, it looks for up to
- * that time. It does not look if the thread that last woke one at this end ran
- * on the same CPU. Then it calls sched_yield() once, unless earlier waits show
- * that another program uses this CPU, or the deadline is within 0.1 seconds.
+ * no get makes a system call. A call that has to wait polls for about a
+ * microsecond, and then sleeps on a futex, with two exceptions. If the last
+ * call that slept at this end of the queue waited for less than 50
+ * microseconds, the call polls for up to that time. If the thread that last
+ * woke one at this end ran on the same CPU, the call does not poll. It calls
+ * sched_yield() once, unless earlier waits show that another program uses this
+ * CPU, or the deadline is within 0.1 seconds.
  *
  * **Deadlines** are absolute times in nanoseconds of CLOCK_MONOTONIC, so that
  * several calls can share one. HONE_QUEUE_NOW, and any time in the past: the
