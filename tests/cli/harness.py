@@ -93,6 +93,11 @@ class Hone:
         """What --version prints. It loads all libraries, which takes 10 ms."""
         return self.ok("--version").stdout
 
+    def need(self, library):
+        """Skip if this command was built without a library."""
+        if not re.search(rf"\b{library} \d".encode(), self.version):
+            pytest.skip(f"this hone was built without {library}")
+
     def peak(self, *args, code=0, **kwargs):
         """Run it; how it ended, and the KiB that it had at the most."""
         done = self.run(*args, before=PEAK, **kwargs)

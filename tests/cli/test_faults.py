@@ -17,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -83,12 +84,13 @@ def alike():
 Call = collections.namedtuple("Call", "name number text after_rename")
 
 
-def traced(hone, strace, work, words, in_place=False, **how):
+def traced(hone, strace, work, words, final="", **how):
     """The calls of a clean run, from the first on that has the source: a file,
-    or a pipe as stdin."""
-    log, final = work / "trace", f'"{words[-1].name}"'
+    or a pipe as stdin; and the run."""
+    log = work / "trace"
     with alike():
-        hone.ok(*words, env=DISTURBED, before=[*strace, "-y", "-o", str(log)], **how)
+        done = hone.ok(*words, env=DISTURBED,
+                       before=[*strace, "-y", "-o", str(log)], **how)
     counts = collections.Counter()
     calls, begun, renamed = [], False, False
     for line in log.read_text().splitlines():
@@ -104,11 +106,12 @@ def traced(hone, strace, work, words, in_place=False, **how):
         if begun and name not in NEVER and (
                 "MAP_FIXED" not in text and "FUTEX_WAKE" not in text):
             calls.append(Call(name, counts[name], text, renamed))
-        renamed = renamed or (name in RENAMING and final in text and
-                              text.endswith("= 0"))
+        renamed = renamed or bool(
+            final and name in RENAMING and f'"{final}"' in text and
+            text.endswith("= 0"))
     log.unlink()
-    assert renamed != in_place and any(call.name == "fsync" for call in calls)
-    return calls
+    assert renamed == bool(final)
+    return calls, done
 
 
 def after_sync(calls, call):
@@ -171,8 +174,8 @@ class Sweep:
                       self.fmt in ("raw", "qcow2"))
         self.put_old()
         with self.stdin() as stdin:
-            self.calls = traced(self.hone, self.strace, source.parent,
-                                self.words, stdin=stdin)
+            self.calls, _ = traced(self.hone, self.strace, source.parent,
+                                   self.words, self.output.name, stdin=stdin)
         self.assert_equal()
         self.reference = self.output.read_bytes()
         self.source = stamp(source)
@@ -344,8 +347,8 @@ def sweep(request, hone, strace, small, out):
     """A sweep over the conversion in one direction."""
     made_by = DIRECTIONS[request.param][0]
     source = small
-    if made_by is packed and b"liblzma 5" not in hone.version:
-        pytest.skip("this hone was built without liblzma")
+    if made_by is packed:
+        hone.need("liblzma")
     if callable(made_by):
         source = made_by(small)
     elif made_by is not None:
@@ -539,7 +542,8 @@ class InPlace:
         self.words = ["convert", "--threads", "1", "-n", "--expect",
                       f"sha256:{digest}", source, self.target]
         self.target.write_bytes(self.old)
-        self.calls = traced(hone, strace, source.parent, self.words, True)
+        self.calls, _ = traced(hone, strace, source.parent, self.words)
+        assert any(call.name == "fsync" for call in self.calls)
         assert self.target.read_bytes() == self.new
 
     def run(self, call, fault):
@@ -582,8 +586,8 @@ def test_a_disturbed_call_never_leaves_another_disk_in_place(in_place, record_pr
 @pytest.mark.parametrize("command", ["map", "info", "compare", "digest", "convert"])
 def test_a_call_that_fails_never_gives_a_wrong_report(
         hone, strace, small, work, command):
-    if command == "digest" and b"without OpenSSL" in hone.version:
-        pytest.skip("this hone was built without OpenSSL")
+    if command == "digest":
+        hone.need("OpenSSL")
     words = [command, "--json", small]
     if command == "compare":
         copy = work / "copy"
@@ -591,26 +595,11 @@ def test_a_call_that_fails_never_gives_a_wrong_report(
         words.append(copy)
     if command == "convert":
         words = [command, "-q", "--threads", "1", "-O", "qcow2", small, "-"]
-    log = work / "trace"
-    clean = hone.ok(*words, env=DISTURBED, before=[*strace, "-o", str(log)])
-    counts, begun, calls = collections.Counter(), False, []
-    for line in log.read_text().splitlines():
-        match = CALL.match(line)
-        if not match:
-            continue
-        name = match[1]
-        counts[name] += 1
-        begun = begun or "source/disk." in line and name != "execve"
-        if (not begun or name in NEVER or "MAP_FIXED" in line or "FUTEX_WAKE" in line):
-            continue
-        calls.append((name, counts[name]))
+    calls, clean = traced(hone, strace, work, words)
+    how = types.SimpleNamespace(hone=hone, strace=strace, words=words)
     rng = random.Random(f"{SEED} {command}")
-    for name, number in calls:
-        error = rng.choice(["EIO", "EINTR"])
-        inject = f"inject={name}:error={error}:when={number}"
-        done = hone.run(*words, env=DISTURBED, before=[
-            *strace, FILTERED, "-qq", "-o", "/dev/null", "-e",
-            f"trace={name}", "-e", inject])
+    for call in calls:
+        inject, done = disturb(how, call, "error=" + rng.choice(["EIO", "EINTR"]))
         if sanitizer_fell(done):
             continue
         if done.returncode == 0:
@@ -626,8 +615,8 @@ def test_a_call_that_fails_never_gives_a_wrong_report(
 def test_a_time_out_has_a_status_of_its_own(
         hone, strace, small, work, out, command, error, again):
     """Reads of a file of NFS, or of a device of another machine."""
-    if command == "digest" and b"without OpenSSL" in hone.version:
-        pytest.skip("this hone was built without OpenSSL")
+    if command == "digest":
+        hone.need("OpenSSL")
     copy = work / "copy"
     copy.write_bytes(small.read_bytes())
     words = {"convert": [copy, out / "d"], "compare": [copy, copy]}

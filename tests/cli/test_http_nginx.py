@@ -146,8 +146,7 @@ def nginx(tmp_path_factory):
 @pytest.fixture
 def web(hone, tmp_path):
     """Runs the command on addresses, with the certificate of the tests."""
-    if not re.search(rb"\blibcurl \d", hone.version):
-        pytest.skip("this hone was built without libcurl")
+    hone.need("libcurl")
     (tmp_path / "home").mkdir()
     return Web(hone, tmp_path / "home")
 

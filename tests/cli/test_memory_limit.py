@@ -208,8 +208,7 @@ def test_a_file_that_is_judged(limited, disk, out, suffix, options):
 @pytest.fixture(name="served")
 def served_fixture(hone):
     """Call it with a file: a web server that has it, outside of the cgroup."""
-    if b"libcurl " not in hone.version:
-        pytest.skip("this hone was built without libcurl")
+    hone.need("libcurl")
 
     def serve(path, answer=None):
         with open(path, "rb") as file:
@@ -244,8 +243,7 @@ def test_a_server_without_ranges_as_source(limited, disk, out, served, suffix, a
 @pytest.fixture(name="nbd")
 def nbd_fixture(hone):
     """Skip without libnbd."""
-    if b"libnbd " not in hone.version:
-        pytest.skip("this hone was built without libnbd")
+    hone.need("libnbd")
 
 
 @pytest.mark.usefixtures("nbd")

@@ -15,12 +15,7 @@ DISK = images.noise(64 * KI)
 SPELLED = {"sha256": ["SHA256", "SHA2-256", "SHA-256", "sha256"],
            "sha512": ["SHA512", "SHA2-512"], "sha1": ["SHA1", "SHA-1"]}
 
-
-@pytest.fixture(autouse=True)
-def openssl(hone):
-    """Skip without digests."""
-    if b"without OpenSSL" in hone.version:
-        pytest.skip("this hone was built without OpenSSL")
+pytestmark = pytest.mark.usefixtures("digests")
 
 
 def write(work, *members):

@@ -162,8 +162,7 @@ def test_pipes_and_other_names_are_judged_by_their_bytes(hone, work, out):
 
 
 def test_what_is_uploaded_is_the_file(hone, work, out):
-    if b"libcurl " not in hone.version:
-        pytest.skip("this hone was built without libcurl")
+    hone.need("libcurl")
     with Server() as server:
         server.content = pack(DISK, "gzip")
         done = hone.run("convert", "-q", server.url("/disk.img"), out / "x",

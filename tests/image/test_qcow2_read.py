@@ -307,8 +307,8 @@ def test_a_snapshot_of_a_backed_image(work, hone, assert_reads):
 @pytest.mark.parametrize("command", ["convert", "map", "compare", "digest"])
 def test_a_raw_image_has_no_snapshots(work, hone, command):
     """The option is not ignored: the result would be other data."""
-    if command == "digest" and b"without OpenSSL" in hone.version:
-        pytest.skip("this hone was built without OpenSSL")
+    if command == "digest":
+        hone.need("OpenSSL")
     image = work / "a.raw"
     image.write_bytes(bytes(65536))
     others = {"convert": [work / "b.raw"], "map": [], "compare": [image],
