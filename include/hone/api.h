@@ -38,7 +38,7 @@
  * library sets, they are zero. So use named initializers or ..._attr_init().
  *
  * **Signals.** A signal handler must call no function that changes a pool,
- * cache, ring or stream which the interrupted thread may be using.
+ * cache, ring, queue or stream which the interrupted thread may be using.
  */
 
 /** Version of the headers; hone_version() returns the library's version. */

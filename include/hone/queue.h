@@ -27,6 +27,8 @@
  * queue, and then -ESHUTDOWN. An element whose put returned success is never
  * left behind, even if the put ran at the same time as hone_queue_close().
  *
+ * Gets and puts are not cancellation points: close a queue to end its waits.
+ *
  * A queue is for the threads of one process. A child of fork() may only destroy
  * it. Before a thread sleeps, and when a queue for a single producer is closed,
  * membarrier() interrupts the CPUs that run other threads of the process, for
