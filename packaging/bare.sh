@@ -8,9 +8,10 @@ set -eu
 cd /hone
 # Each command, and the options with other needs.
 sed -n 's/^\([a-z]*\)) cmd_.*/\1/p' dev >/commands
-printf '%s\n' 'test --all' 'bench --rivals debian12' 'bench php' 'bench cache' 'bench convert' 'bench reach' \
-    'bench dpdk' 'bench args' 'php --real' 'php --arginfo' \
-    'static --check' >>/commands
+printf '%s\n' 'test --all' 'test models' 'test mutants' 'test dpdk-sid' 'check abi' \
+    'check coverage' 'bench --rivals debian12' 'bench php' 'bench cache' \
+    'bench convert' 'bench reach' 'bench dpdk' 'bench args' 'php --real' \
+    'php --arginfo' 'static --check' >>/commands
 while read -r words; do
     # shellcheck disable=SC2086
     said=$(./dev $words --needs </dev/null || :)
