@@ -129,6 +129,13 @@ def test_dpdks_own_test_passes_where_it_names_ring_mp_mc(driver, test, others):
     assert found and found == dict.fromkeys(found, "hone") | others
 
 
+def test_the_rivals_of_the_benchmark_take_the_same_places():
+    """Without them, bench/dpdk would compare the driver with itself."""
+    out = passes("mempool_autotest", preload=[SHIM], env={"HONE_DPDK_OPS": "stack"})
+    assert "shim: ring_mp_mc is stack" in out
+    assert set(pools(out).values()) == {"stack"}
+
+
 def until(pattern, words, env, folder):
     """What a program prints up to a line with this pattern, which ends it."""
     lines = []
