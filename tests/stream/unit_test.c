@@ -184,61 +184,6 @@ TEST(lines_are_found_wherever_they_end)
 	assert_lines(text, sizeof(text), 0x7f, 500, 300, 0);
 }
 
-TEST(a_line_longer_than_the_buffer_makes_it_grow)
-{
-	const size_t size = 3000000;
-	char *text = malloc(size);
-	struct block b = {text, size, 0, 5000};
-	struct hone_stream *s = opened(&b, 64, 0);
-	const char *line;
-
-	assert_non_null(text);
-	memset(text, 'x', size);
-	text[size / 2] = '\n';
-	assert_int_equal(
-		hone_stream_read_line(s, &line, '\n', SIZE_MAX), size / 2 + 1);
-	assert_memory_equal(line, text, size / 2 + 1);
-	assert_int_equal(
-		hone_stream_read_line(s, &line, '\n', size / 2 - 2), -EMSGSIZE);
-	assert_int_equal(hone_stream_read_line(s, &line, '\n', size / 2 - 1),
-		size / 2 - 1);
-	assert_ok(hone_stream_set_buffer(s, 64, 64));
-	assert_int_equal(hone_stream_read_line(s, &line, '\n', 1), 0);
-	assert_ok(hone_stream_close(s));
-	free(text);
-}
-
-TEST(lines_and_other_calls_do_not_disturb_each_other)
-{
-	static const char text[] = "a,b;c\nd,e;f\n,g;h,,i\nj;k,l\nm,n;o,p;q\n"
-				   "r;s,t\nu,v;w\nx,y,z;0\n1,2;3\n4;5,6\n";
-	struct hone_stream *s;
-	const char *line;
-	const void *data;
-	char buf[4];
-
-	assert_ok(hone_stream_open_memory(&s, text, sizeof(text) - 1, NULL));
-	assert_int_equal(hone_stream_read_line(s, &line, '\n', 99), 6);
-	assert_int_equal(hone_stream_read_line(s, &line, ',', 99), 2);
-	assert_int_equal(hone_stream_read(s, buf, 4), 4);
-	assert_memory_equal(buf, "e;f\n", 4);
-	/* at the end of a line that was found before */
-	assert_int_equal(hone_stream_read_line(s, &line, '\n', 99), 8);
-	assert_memory_equal(line, ",g;h,,i\n", 8);
-	assert_int_equal(hone_stream_peek(s, &data, 3), sizeof(text) - 21);
-	hone_stream_take(s, 3);
-	assert_int_equal(hone_stream_read_line(s, &line, '\n', 99), 3);
-	assert_memory_equal(line, ",l\n", 3);
-	assert_int_equal(hone_stream_seek(s, 8, SEEK_SET), 8);
-	assert_int_equal(hone_stream_read_line(s, &line, '\n', 99), 4);
-	assert_int_equal(hone_stream_read_line(s, &line, '\n', 7), -EMSGSIZE);
-	assert_int_equal(hone_stream_read_line(s, &line, '\n', 8), 8);
-	assert_int_equal(hone_stream_skip(s, 6), 6);
-	assert_int_equal(hone_stream_read_line(s, &line, '\n', 99), 10);
-	assert_memory_equal(line, "m,n;o,p;q\n", 10);
-	assert_ok(hone_stream_close(s));
-}
-
 TEST(the_next_buffer_has_lines_of_its_own)
 {
 	char text[512], buf[256];
