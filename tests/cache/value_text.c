@@ -553,6 +553,10 @@ const char *const value_texts[] = {
 	"{'k':{'a':1} 'l':3}",
 	"['s' ['t'] {'k':&} &]",
 	"[[[[[[1]]]]] {'a':{'b':{'c':{'d':'e'}}}}]",
+	/* Rows: the second one is read without a level. */
+	"[{'k':1} {'k':2} {'k':3} {'k':4} {'k':5} [1 2 3 4]]",
+	("{'a':{'k':1 'l':'x'} 'b':{'k':300 'l':&} 'c':{'k':[1] 'l':&} "
+	 "'d':{'k':F 'l':2}}"),
 	/* One chain: the keys differ above the mask. */
 	"{0:1 64:2 128:3 192:4 256:5 320:6}",
 	("{'one':1 'two':2 'three':3 'four':4 'five':5 'six':6 'seven':7 "

@@ -183,64 +183,81 @@ take_int(struct reader *reader, unsigned tag, zend_long *number)
 
 /* ---- strings ---- */
 
-/* Memory for a new string, and what an element has as its pointer. */
+/* Returns memory for a new string of this length, without its hash and bytes,
+ * and enters *pointer, which an element has as its pointer. Returns NULL if the
+ * buffers have no room. */
 static zend_always_inline zend_string *
-string_memory(struct reader *reader, size_t size, zend_string **pointer)
+begin_string(struct reader *reader, size_t len, zend_string **pointer)
 {
 	struct php_hone_buffer *arrays = &reader->builder->arrays;
 	struct php_hone_buffer *strings = &reader->builder->strings;
+	struct php_hone_buffer *known = &reader->cold->strings;
+	size_t size = php_hone_string_size(len);
+	zend_string *string;
 
-	if (reader->direct) {
-		if (UNEXPECTED(arrays->room - arrays->used < size)) {
-			problem(reader, PHP_HONE_NO_MEMORY);
-			return NULL;
-		}
-		arrays->room -= size;
-		*pointer = (zend_string *)(arrays->bytes + arrays->room);
-		return *pointer;
-	}
-	if (!make_room(reader, strings, size))
+	if (UNEXPECTED(known->room - known->used < sizeof(uintptr_t)))
 		return NULL;
-	*pointer = (zend_string *)(strings->used + 1);
-	strings->used += size;
-	return (zend_string *)(strings->bytes + strings->used - size);
-}
-
-static void
-fill_string(struct reader *reader, zend_string *string, size_t len, size_t size)
-{
+	if (EXPECTED(reader->direct)) {
+		if (UNEXPECTED(arrays->room - arrays->used < size))
+			return NULL;
+		arrays->room -= size;
+		string = (zend_string *)(arrays->bytes + arrays->room);
+		*pointer = string;
+	} else {
+		if (UNEXPECTED(strings->room - strings->used < size))
+			return NULL;
+		string = (zend_string *)(strings->bytes + strings->used);
+		*pointer = (zend_string *)(strings->used + 1);
+		strings->used += size;
+	}
+	*(uintptr_t *)(known->bytes + known->used) = (uintptr_t)*pointer;
+	known->used += sizeof(uintptr_t);
 	GC_SET_REFCOUNT(string, PHP_HONE_REFCOUNT);
 	GC_TYPE_INFO(string) = PHP_HONE_STRING_INFO;
 	ZSTR_LEN(string) = len;
-	if (EXPECTED(len <= PHP_HONE_SHORT && left(reader) >= len + 8)) {
-		ZSTR_H(string) = php_hone_copy_short(
-			ZSTR_VAL(string), (const char *)reader->at, len, 0);
-	} else {
-		memset((char *)string + size - 8, 0, 8);
-		memcpy(ZSTR_VAL(string), reader->at, len);
-		ZSTR_H(string) = php_hone_string_hash(ZSTR_VAL(string), len);
-	}
+	return string;
+}
+
+/* Returns NULL, without a problem, if read_new_string() has to read it. A leaf:
+ * a function with calls saves six registers. */
+static zend_never_inline zend_string *
+read_short_string(struct reader *reader, const unsigned char *at, size_t len)
+{
+	zend_string *string, *pointer;
+
+	if (UNEXPECTED((size_t)(reader->end - at) < len + 8))
+		return NULL;
+	string = begin_string(reader, len, &pointer);
+	if (UNEXPECTED(string == NULL))
+		return NULL;
+	ZSTR_H(string) =
+		php_hone_copy_short(ZSTR_VAL(string), (const char *)at, len, 0);
+	return pointer;
 }
 
 static zend_string *
 read_new_string(struct reader *reader, uint64_t len)
 {
-	struct php_hone_buffer *known = &reader->cold->strings;
 	zend_string *string, *pointer;
-	size_t size;
+	size_t size = php_hone_string_size((size_t)len);
 
 	if (len > left(reader)) {
 		problem(reader, "a string is cut off");
 		return NULL;
 	}
-	size = php_hone_string_size((size_t)len);
-	string = string_memory(reader, size, &pointer);
-	if (string == NULL || !make_room(reader, known, sizeof(uintptr_t)))
+	if (!make_room(reader, &reader->cold->strings, sizeof(uintptr_t)) ||
+		(!reader->direct &&
+			!make_room(reader, &reader->builder->strings, size)))
 		return NULL;
-	fill_string(reader, string, (size_t)len, size);
+	string = begin_string(reader, (size_t)len, &pointer);
+	if (string == NULL) {
+		problem(reader, PHP_HONE_NO_MEMORY);
+		return NULL;
+	}
+	memset((char *)string + size - 8, 0, 8);
+	memcpy(ZSTR_VAL(string), reader->at, len);
+	ZSTR_H(string) = php_hone_string_hash(ZSTR_VAL(string), len);
 	reader->at += len;
-	*(uintptr_t *)(known->bytes + known->used) = (uintptr_t)pointer;
-	known->used += sizeof(uintptr_t);
 	return pointer;
 }
 
@@ -265,15 +282,21 @@ string_of_number(struct reader *reader, uint64_t number)
 static zend_string *
 read_string(struct reader *reader, unsigned tag)
 {
+	zend_string *string;
 	uint64_t number;
 	unsigned low;
 
 	if (tag >= PHP_HONE_COLD_SMALL_AGAIN)
 		return string_of_number(
 			reader, tag - PHP_HONE_COLD_SMALL_AGAIN);
-	if (tag >= PHP_HONE_COLD_SMALL_STRING)
-		return read_new_string(
-			reader, tag - PHP_HONE_COLD_SMALL_STRING);
+	if (tag >= PHP_HONE_COLD_SMALL_STRING) {
+		tag -= PHP_HONE_COLD_SMALL_STRING;
+		string = read_short_string(reader, reader->at, tag);
+		if (UNEXPECTED(string == NULL))
+			return read_new_string(reader, tag);
+		reader->at += tag;
+		return string;
+	}
 	if (tag >= PHP_HONE_COLD_NEAR_AGAIN) {
 		if (!take_byte(reader, &low))
 			return NULL;
@@ -504,20 +527,29 @@ push(struct reader *reader, const struct level *new)
 	level->markers = reader->builder->graph.markers;
 }
 
+/* Give an array its number. */
+static zend_always_inline bool
+enter_array(struct reader *reader, size_t record)
+{
+	struct php_hone_buffer *known = &reader->cold->arrays;
+
+	if (!make_room(reader, known, sizeof(uint32_t)))
+		return false;
+	*(uint32_t *)(known->bytes + known->used) = (uint32_t)(record / 8);
+	known->used += sizeof(uint32_t);
+	return true;
+}
+
 static zend_always_inline void
 push_array(struct reader *reader, size_t record, size_t element)
 {
-	struct php_hone_buffer *known = &reader->cold->arrays;
 	zend_array *array = record_at(reader, record);
 	struct level level = {
 		.record = record, .element = element, .n = array->nNumUsed};
 
-	if (!make_room(reader, known, sizeof(uint32_t)))
-		return;
-	*(uint32_t *)(known->bytes + known->used) = (uint32_t)(record / 8);
-	known->used += sizeof(uint32_t);
 	array->pDestructor = PHP_HONE_INCOMPLETE;
-	push(reader, &level);
+	if (enter_array(reader, record))
+		push(reader, &level);
 }
 
 static bool
@@ -611,6 +643,85 @@ read_table(struct reader *reader, uint64_t n, bool has_next, size_t element)
 	push_array(reader, keys.record, element);
 }
 
+/* Reads an integer of 1 to 7 bytes that is not negative, or a double, whose
+ * bytes begin at `at`. The reader may have fewer than 8 bytes: returns NULL. */
+static zend_always_inline const unsigned char *
+read_plain_number(const struct reader *reader, const unsigned char *at,
+	unsigned tag, zval *to, uint32_t next)
+{
+	unsigned n = tag - PHP_HONE_COLD_INT + 1;
+	uint64_t bits;
+
+	if (UNEXPECTED((size_t)(reader->end - at) < sizeof bits))
+		return NULL;
+	memcpy(&bits, at, sizeof bits);
+#ifdef WORDS_BIGENDIAN
+	bits = __builtin_bswap64(bits);
+#endif
+	if (tag == PHP_HONE_COLD_DOUBLE) {
+		php_hone_put(to, IS_DOUBLE, (zend_long)bits, next);
+		return at + sizeof bits;
+	}
+	if (n - 1 >= 7)
+		return NULL;
+	bits &= (UINT64_C(1) << 8 * n) - 1;
+	php_hone_put(to, IS_LONG, (zend_long)bits, next);
+	return at + n;
+}
+
+/* Reads a number, or a string that is short or was read before. Returns the
+ * byte after it. Returns NULL if read_value() has to read the value. `at` is
+ * not in the reader: the next tag would wait for its store. */
+static zend_always_inline const unsigned char *
+read_plain(
+	struct reader *reader, const unsigned char *at, zval *to, uint32_t next)
+{
+	const struct php_hone_buffer *known = &reader->cold->strings;
+	zend_string *string;
+	unsigned tag;
+
+	if (UNEXPECTED(at == reader->end))
+		return NULL;
+	tag = *at++;
+	if (tag >= PHP_HONE_COLD_SMALL_AGAIN) {
+		tag -= PHP_HONE_COLD_SMALL_AGAIN;
+		if (UNEXPECTED(tag >= known->used / sizeof(uintptr_t)))
+			return NULL;
+		to->value.str = ((zend_string **)known->bytes)[tag];
+		php_hone_set_type(to, IS_STRING, next);
+		return at;
+	}
+	if (tag >= PHP_HONE_COLD_SMALL_STRING) {
+		tag -= PHP_HONE_COLD_SMALL_STRING;
+		string = read_short_string(reader, at, tag);
+		to->value.str = string;
+		php_hone_set_type(to, IS_STRING, next);
+		return EXPECTED(string != NULL) ? at + tag : NULL;
+	}
+	if (tag < PHP_HONE_COLD_SMALL_INT)
+		return read_plain_number(reader, at, tag, to, next);
+	php_hone_put(to, IS_LONG, tag - PHP_HONE_COLD_SMALL_INT, next);
+	return at;
+}
+
+/* Reads the values of a table up to the first that is not plain, and returns
+ * its number. */
+static zend_always_inline uint32_t
+read_plain_values(struct reader *reader, Bucket *buckets, uint32_t n)
+{
+	const unsigned char *at = reader->at, *after;
+	uint32_t i;
+
+	for (i = 0; i < n; i++, at = after) {
+		zval *to = &buckets[i].val;
+		after = read_plain(reader, at, to, Z_NEXT_P(to));
+		if (UNEXPECTED(after == NULL))
+			break;
+	}
+	reader->at = at;
+	return i;
+}
+
 /* A table with the keys of an earlier one, and so with its index. */
 static void
 read_alike(
@@ -637,6 +748,74 @@ read_alike(
 	memcpy(record + 1, known + 1,
 		php_hone_record_bytes(known) - sizeof *known);
 	push_array(reader, at, element);
+}
+
+/* Begin a table in place, with all of an earlier one but its next key. Returns
+ * NULL after a problem. */
+static zend_always_inline zend_array *
+copy_table(struct reader *reader, const zend_array *known, zend_long next)
+{
+	struct php_hone_buffer *arrays = &reader->builder->arrays;
+	size_t bytes = php_hone_record_bytes(known);
+	zend_array *record = (zend_array *)(arrays->bytes + arrays->used);
+
+	if (UNEXPECTED(arrays->room - arrays->used < bytes)) {
+		problem(reader, PHP_HONE_NO_MEMORY);
+		return NULL;
+	}
+	if (!enter_array(reader, arrays->used))
+		return NULL;
+	arrays->used += bytes;
+	memcpy(record, known, bytes);
+	record->arData = php_hone_record_elements(record, known->nTableMask);
+	record->nNextFreeElement = next;
+	record->pDestructor = NULL;
+	return record;
+}
+
+/*
+ * Rows, in place: this element, and the next ones of its array, are tables with
+ * the keys of one earlier table. Reads them without levels, as long as their
+ * values are plain. The last one has a level, if its other values are left:
+ * returns false then, or after a problem.
+ */
+static zend_never_inline bool
+read_rows(struct reader *reader, unsigned tag, zval *to, uint32_t next)
+{
+	const struct keys *keys = earlier(reader, &reader->cold->keys,
+		sizeof *keys, tag - PHP_HONE_COLD_SMALL_ALIKE);
+	struct level *parent = top(reader), row = {0};
+	const zend_array *known;
+	zend_array *record;
+	bool packed;
+
+	if (keys == NULL)
+		return false;
+	known = record_at(reader, keys->record);
+	packed = HT_IS_PACKED(record_at(reader, parent->record));
+	row.n = known->nNumUsed;
+	for (;;) {
+		row.record = end_of_arrays(reader);
+		if (!has_bytes(reader, row.n, 1) ||
+			(record = copy_table(reader, known, keys->next)) ==
+				NULL)
+			return false;
+		php_hone_put(to, IS_ARRAY, (zend_long)(uintptr_t)record, next);
+		row.i = read_plain_values(reader, record->arData, row.n);
+		if (UNEXPECTED(row.i != row.n))
+			break;
+		if (parent->i == parent->n || reader->at == reader->end ||
+			*reader->at != tag)
+			return true;
+		reader->at++;
+		reader->owed--;
+		parent->i++;
+		to += php_hone_element_size(packed) / sizeof *to;
+		next = packed ? 0 : Z_NEXT_P(to);
+	}
+	record->pDestructor = PHP_HONE_INCOMPLETE;
+	push(reader, &row);
+	return false;
 }
 
 /* All empty arrays are one. */
@@ -964,18 +1143,13 @@ read_other(struct reader *reader, unsigned tag, zval *to, uint32_t next)
 }
 
 /* The same. */
-static zend_always_inline bool
+static bool
 read_value(struct reader *reader, zval *to, uint32_t next)
 {
 	unsigned tag;
 
 	if (!take_byte(reader, &tag))
 		return false;
-	if (tag >= PHP_HONE_COLD_SMALL_STRING) {
-		php_hone_set_type(to, IS_STRING, next);
-		to->value.str = read_string(reader, tag);
-		return to->value.str != NULL;
-	}
 	if (is_int(tag)) {
 		php_hone_set_type(to, IS_LONG, next);
 		return take_int(reader, tag, &to->value.lval);
@@ -988,6 +1162,8 @@ read_value(struct reader *reader, zval *to, uint32_t next)
 		memcpy(&to->value.dval, &bits, sizeof bits);
 		return true;
 	}
+	if (reader->direct && tag - PHP_HONE_COLD_SMALL_ALIKE < 8)
+		return read_rows(reader, tag, to, next);
 	return read_other(reader, tag, to, next);
 }
 
@@ -1018,14 +1194,26 @@ read_level(struct reader *reader)
 	bool packed = HT_IS_PACKED(record);
 	zval *elements = php_hone_record_elements(record, record->nTableMask);
 	Bucket *buckets = (Bucket *)elements;
+	const unsigned char *at = reader->at, *after;
+	uint32_t i = level->i, n = level->n;
 
-	while (level->i != level->n) {
-		uint32_t i = level->i++;
-		reader->owed--;
+	for (; i != n; i++, at = after) {
 		zval *to = packed ? &elements[i] : &buckets[i].val;
-		if (!read_value(reader, to, packed ? 0 : Z_NEXT_P(to)))
+		uint32_t next = packed ? 0 : Z_NEXT_P(to);
+		after = read_plain(reader, at, to, next);
+		if (EXPECTED(after != NULL))
+			continue;
+		reader->at = at;
+		reader->owed -= i + 1 - level->i;
+		level->i = i + 1;
+		if (!read_value(reader, to, next))
 			return;
+		i = level->i - 1;
+		after = reader->at;
 	}
+	reader->at = at;
+	reader->owed -= n - level->i;
+	level->i = n;
 	end_level(reader);
 }
 

@@ -18,6 +18,9 @@
  */
 #include "layout.h"
 #include <limits.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #define PHP_HONE_HASH_BEGIN UINT64_C(5381)
 #define PHP_HONE_HASH_TOP UINT64_C(0x8000000000000000)
@@ -52,6 +55,27 @@ php_hone_last_word(const char *from, size_t len)
 #endif
 }
 
+#if defined(__SSE2__) && CHAR_MIN < 0
+
+/* A step multiplies and adds neighbours: bytes, pairs of bytes, halves. 13
+ * instructions in place of 24, and fewer registers. */
+static zend_always_inline uint64_t
+php_hone_hash_word(uint64_t sum, uint64_t word)
+{
+	__m128i all = _mm_cvtsi64_si128((int64_t)word);
+	int64_t halves;
+
+	all = _mm_srai_epi16(_mm_unpacklo_epi8(all, all), 8);
+	all = _mm_madd_epi16(all, _mm_set1_epi32(1 << 16 | 33));
+	all = _mm_packs_epi32(all, all);
+	all = _mm_madd_epi16(all, _mm_set1_epi32(1 << 16 | 33 * 33));
+	halves = _mm_cvtsi128_si64(all);
+	return sum * PHP_HONE_33_8 + (uint64_t)(int32_t)halves * PHP_HONE_33_4 +
+	       (uint64_t)(halves >> 32);
+}
+
+#else
+
 static zend_always_inline uint64_t
 php_hone_hash_word(uint64_t sum, uint64_t word)
 {
@@ -67,6 +91,8 @@ php_hone_hash_word(uint64_t sum, uint64_t word)
 	word = (word & UINT32_MAX) * PHP_HONE_33_4 + (word >> 32);
 	return sum * PHP_HONE_33_8 + (word - PHP_HONE_BIAS);
 }
+
+#endif
 
 /* `word` has `len` characters, 0 to 7, then zeros. */
 static zend_always_inline zend_ulong
