@@ -208,7 +208,8 @@ set_of_source(
 		return 0;
 	if (!option)
 		return cli_usage(cli,
-			"-o: '%s' is not an option of an image that is read",
+			"-o: '%s' is not an option of an image that is read; "
+			"size=current and size=geometry are, of a VHD",
 			key);
 	int rc = cli_parse_choice(cli, option, text, &value);
 	if (rc == 0)
