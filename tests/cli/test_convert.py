@@ -112,40 +112,11 @@ def test_what_is_zero_takes_next_to_no_disk(hone, image, out, name, fmt):
     assert extents.disk_usage(output) <= 1 << 20
 
 
-# With 512-byte clusters a refcount block counts 256 of them, and a cluster of
-# the refcount table lists 64 blocks. At 123, 374 and 15936 clusters of data, with
-# their tables, the second block, the third and the 65th begin.
-@pytest.mark.parametrize("counts", [range(1, 3), range(122, 126),
-                                    range(373, 377), range(15935, 15939)],
-                         ids=str)
-def test_reference_counts_cover_the_file_at_every_number_of_clusters(
-        hone, work, out, qemu_img, counts):
-    source, output = work / "source", out / "disk.qcow2"
-    source.write_bytes(images.noise(512 * counts[-1]))
-    sizes = set()
-    for count in reversed(counts):
-        os.truncate(source, 512 * count)
-        hone.ok("convert", "-q", "--force", "-o", "cluster_size=512", source, output)
-        qcow2_reader.Qcow2(output).check()
-        sizes.add(os.stat(output).st_size // 512 - count)
-    assert len(sizes) > 1 or counts[0] == 1, "no border was crossed"
-    ask_qemu(qemu_img, source, output, "qcow2")
-
-
 def test_the_default_qcow2_is_version_3_with_64_kib_clusters(hone, image, out):
     output = out / "disk.qcow2"
     convert(hone, image("mixed"), output, "qcow2")
     result = qcow2_reader.Qcow2(output)
     assert (result.version, result.cluster) == (3, 65536)
-
-
-def test_zero_runs_shorter_than_the_scan_block_stay_data(hone, image, out):
-    source = image("alternating")
-    fine = convert(hone, source, out / "disk", "raw", "-S", "4k")
-    (out / "disk").unlink()
-    coarse = convert(hone, source, out / "disk", "raw", "-S", "64k")
-    assert fine["zero_bytes"] == os.stat(source).st_size // 2
-    assert (coarse["zero_bytes"], coarse["data_bytes"]) == (0, os.stat(source).st_size)
 
 
 def test_the_same_source_gives_the_same_bytes_under_every_variant(hone, image, out):
