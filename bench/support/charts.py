@@ -240,19 +240,21 @@ def parts(runs):
     found = ratios(runs)
     canvas = Canvas("Speed over the best rival, by benchmark")
     top = canvas.y + 22
-    scale = Scale(0.25, 8, 84, RIGHT - 10)
+    slowest = min(every[0] for of in found.values() for every in of.values())
+    scale = Scale(min(0.1, slowest), 4, 84, RIGHT - 10)
     canvas.text(scale(1) - 8, top - 2, "slower", "about right")
     canvas.text(scale(1) + 8, top - 2, "faster", "about")
     bottom = top + 8 + 28 * len(found)
-    ticks(canvas, scale, ((.25, "0.25x"), (.5, "0.5x"), (1, "1x"), (2, "2x"),
-                          (4, "4x"), (8, "8x")), True, top + 6, bottom)
+    ticks(canvas, scale, ((.125, "0.125x"), (.25, "0.25x"), (.5, "0.5x"),
+                          (1, "1x"), (2, "2x"), (4, "4x")), True, top + 6,
+          bottom)
     canvas.path("level", [(scale(1), top + 6), (scale(1), bottom)])
     y = top + 8
     for part, of in found.items():
         y += 28
         canvas.text(MARGIN, y - 8, part, "name")
         for every in of.values():
-            canvas.dot("slow", scale(max(every[0], scale.low)), y - 12)
+            canvas.dot("slow", scale(every[0]), y - 12)
             canvas.dot("hone", scale(statistics.median(every)), y - 12)
     canvas.y = bottom + 20
     canvas.line("convert: disk images. php: file functions. The others are")
