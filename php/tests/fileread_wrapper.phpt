@@ -48,6 +48,8 @@ foreach ([1, 0] as $on) {
 }
 
 ini_set('hone.file_reads', 1);
+// PHP's cache knows it.
+realpath('/etc/passwd');
 ini_set('open_basedir', __DIR__);
 echo file_get_contents($name), "\n";
 var_dump(@file_get_contents('/etc/passwd'));
