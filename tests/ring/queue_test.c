@@ -52,7 +52,7 @@ struct line {
 		uint32_t state; /* 2 for each that waits, 1 if one is woken */
 		uint32_t sequence;
 		int32_t cpu;
-		uint32_t brief;
+		uint32_t brief, calm, slow;
 	} getters, putters;
 	uint32_t closed; /* 1: it is being closed */
 	uint32_t barriers, order;
