@@ -73,13 +73,13 @@ forget_barriers(void)
 }
 
 static struct hone_mempool *
-exact_pool(size_t capacity, size_t cache_size, unsigned caches, unsigned flags)
+exact_pool(size_t capacity, size_t cache_size, unsigned caches)
 {
 	struct hone_mempool_attr attr =
 		attributes(capacity, cache_size, caches);
 	struct hone_mempool *pool;
 
-	attr.flags |= HONE_MEMPOOL_EXACT | flags;
+	attr.flags |= HONE_MEMPOOL_EXACT;
 	assert_ok(hone_mempool_create(&pool, &attr));
 	return pool;
 }
@@ -92,9 +92,9 @@ struct three {
 };
 
 static void
-load_others(struct three *t, unsigned flags)
+load_others(struct three *t)
 {
-	t->pool = exact_pool(20, 12, 3, flags);
+	t->pool = exact_pool(20, 12, 3);
 	t->a = opened(t->pool);
 	t->b = opened(t->pool);
 	t->c = opened(t->pool);
@@ -128,30 +128,29 @@ go_on(struct three *t)
 	close_three(t);
 }
 
-static void
-everything_that_is_loaded_is_found(unsigned flags)
+TEST(what_other_caches_have_loaded_is_found)
 {
 	struct hone_mempool_magazine *m;
 	struct three t;
 	size_t got = 0;
 
-	load_others(&t, flags);
+	load_others(&t);
 	while (got < 20 && (t.objs[got] = hone_mempool_get(t.c)) != NULL)
 		got++;
 	assert_int_equal(got, 20);
 	go_on(&t);
-	load_others(&t, flags);
+	load_others(&t);
 	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
 	go_on(&t);
-	load_others(&t, flags);
+	load_others(&t);
 	assert_int_equal(hone_mempool_get_burst(t.c, t.objs, 40), 20);
 	go_on(&t);
-	load_others(&t, flags);
+	load_others(&t);
 	assert_int_equal(hone_mempool_reserve(t.c, 21), -ENOBUFS);
 	assert_ok(hone_mempool_reserve(t.c, 20));
 	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
 	go_on(&t);
-	load_others(&t, flags);
+	load_others(&t);
 	for (got = 0; (m = hone_mempool_get_magazine(t.c)) != NULL;) {
 		assert_true(m->count > 0);
 		while (m->count > 0)
@@ -162,16 +161,11 @@ everything_that_is_loaded_is_found(unsigned flags)
 	go_on(&t);
 }
 
-TEST(what_other_caches_have_loaded_is_found)
-{
-	everything_that_is_loaded_is_found(0);
-}
-
 TEST(what_other_caches_have_loaded_is_found_without_barriers)
 {
 	refused = true;
 	forget_barriers();
-	everything_that_is_loaded_is_found(0);
+	what_other_caches_have_loaded_is_found(state);
 	refused = false;
 	forget_barriers();
 }
@@ -181,7 +175,7 @@ TEST(owners_that_may_not_ask_for_barriers_order_their_calls)
 {
 	struct three t;
 
-	load_others(&t, 0);
+	load_others(&t);
 	atomic_store(&hone_mempool_barriers, HONE_MEMPOOL_BARRIERS_OFF);
 	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
 	go_on(&t);
@@ -192,7 +186,7 @@ TEST(a_claim_ends_with_the_search)
 {
 	struct three t;
 
-	load_others(&t, 0);
+	load_others(&t);
 	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
 	sleeps = 0;
 	go_on(&t);
@@ -204,7 +198,7 @@ TEST(a_search_without_barriers_takes_nothing_from_other_caches)
 	struct three t;
 
 	need_barriers();
-	load_others(&t, 0);
+	load_others(&t);
 	refused = true;
 	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), -ENOBUFS);
 	refused = false;
@@ -217,7 +211,7 @@ TEST(a_get_that_fails_makes_no_barrier)
 {
 	struct three t;
 
-	load_others(&t, 0);
+	load_others(&t);
 	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
 	barriers = 0;
 	assert_null(hone_mempool_get(t.c));
@@ -272,7 +266,7 @@ TEST(a_call_that_has_not_seen_the_claim_is_waited_for)
 	struct three t;
 
 	need_barriers();
-	load_others(&t, 0);
+	load_others(&t);
 	busy = (struct hone_cache *)t.a;
 	on_barrier = take_from_busy;
 	assert_int_equal(hone_mempool_get_burst(t.c, t.objs, 20), 10);
@@ -290,7 +284,7 @@ TEST(an_owner_that_gives_way_is_in_no_call)
 	struct three t;
 
 	need_barriers();
-	load_others(&t, 0);
+	load_others(&t);
 	a = (struct hone_cache *)t.a;
 	atomic_store(&a->claimed, true);
 	assert_false(hone_mempool_enter_quickly(a));
@@ -316,7 +310,7 @@ TEST(an_owner_waits_until_a_claim_ends)
 {
 	struct three t;
 
-	load_others(&t, 0);
+	load_others(&t);
 	busy = (struct hone_cache *)t.a;
 	atomic_store(&busy->claimed, true);
 	on_sleep = end_claim;
@@ -333,58 +327,12 @@ TEST(an_owner_waits_until_a_claim_ends)
 	go_on(&t);
 }
 
-TEST(what_other_caches_have_loaded_is_found_in_the_debug_flavour)
-{
-	everything_that_is_loaded_is_found(HONE_MEMPOOL_DEBUG);
-}
-
-TEST(a_bulk_that_is_one_too_many_gets_nothing)
-{
-	struct three t;
-
-	load_others(&t, 0);
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 21), -ENOBUFS);
-	assert_int_equal(stats_of(t.pool).failures, 1);
-	audited(t.pool, 0);
-	assert_ok(hone_mempool_get_bulk(t.b, t.objs, 20));
-	go_on(&t);
-}
-
-TEST(a_reserve_comes_last_and_is_nobody_elses)
-{
-	struct three t;
-
-	load_others(&t, 0);
-	assert_ok(hone_mempool_reserve(t.c, 5));
-	assert_int_equal(hone_mempool_get_bulk(t.a, t.objs, 16), -ENOBUFS);
-	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 15));
-	assert_int_equal(stats_of(t.pool).reserved, 5);
-	assert_ok(hone_mempool_get_bulk(t.c, t.objs + 15, 5));
-	go_on(&t);
-}
-
-TEST(a_cursor_finds_it_too)
-{
-	struct hone_mempool_cursor cursor;
-	struct three t;
-
-	load_others(&t, 0);
-	hone_mempool_cursor_begin(&cursor, t.c);
-	assert_ok(hone_mempool_cursor_get_bulk(&cursor, t.objs, 20));
-	assert_null(hone_mempool_cursor_get(&cursor));
-	hone_mempool_cursor_put(&cursor, t.objs[19]);
-	t.objs[19] = hone_mempool_cursor_get(&cursor);
-	assert_non_null(t.objs[19]);
-	hone_mempool_cursor_end(&cursor);
-	go_on(&t);
-}
-
 TEST(a_call_that_does_not_end_is_given_up)
 {
 	struct hone_cache *a;
 	struct three t;
 
-	load_others(&t, 0);
+	load_others(&t);
 	a = (struct hone_cache *)t.a;
 	hone_mempool_enter(a);
 	sleeps = 0;
@@ -405,7 +353,7 @@ TEST(a_closed_cache_is_not_waited_for)
 {
 	struct three t;
 
-	load_others(&t, 0);
+	load_others(&t);
 	hone_mempool_cache_close(t.a);
 	sleeps = 0;
 	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
@@ -423,7 +371,7 @@ static void *spare;
 static struct hone_mempool *
 open_four(size_t capacity)
 {
-	struct hone_mempool *pool = exact_pool(capacity, 3, 4, 0);
+	struct hone_mempool *pool = exact_pool(capacity, 3, 4);
 
 	first = opened(pool);
 	second = opened(pool);
@@ -543,7 +491,7 @@ TEST(the_length_in_a_call_does_not_count)
 {
 	struct three t;
 
-	load_others(&t, 0);
+	load_others(&t);
 	busy = (struct hone_cache *)t.a;
 	hone_mempool_enter(busy);
 	assert_int_equal(hone_mempool_take(busy, taken, 11), 11);
@@ -579,7 +527,7 @@ put_and_get(struct hone_mempool_cache *c, void **objs, size_t n)
 /* Wherever it begins. A full magazine has 12 objects here. */
 TEST(a_loop_exchanges_no_magazine_at_each_turn)
 {
-	struct hone_mempool *pool = exact_pool(100, 16, 2, 0);
+	struct hone_mempool *pool = exact_pool(100, 16, 2);
 	struct hone_mempool_cache *c = opened(pool);
 	void *objs[5], *held[100];
 	size_t n = 0;
@@ -607,7 +555,7 @@ TEST(a_loop_exchanges_no_magazine_at_each_turn)
 /* The last in is the first out, and the count is right at each moment. */
 TEST(a_cache_that_is_full_keeps_what_was_put_last)
 {
-	struct hone_mempool *pool = exact_pool(40, 16, 2, 0);
+	struct hone_mempool *pool = exact_pool(40, 16, 2);
 	struct hone_mempool_cache *c = opened(pool), *other;
 	void *objs[40], *got[40];
 
@@ -642,7 +590,7 @@ TEST(a_cache_that_is_full_keeps_what_was_put_last)
 /* Magazines of the user's with n of 16 objects, of which 12 make a full one. */
 TEST(a_magazine_that_is_put_is_divided)
 {
-	struct hone_mempool *pool = exact_pool(100, 16, 2, 0);
+	struct hone_mempool *pool = exact_pool(100, 16, 2);
 	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_magazine *m;
 	void *objs[16], *loaded[16];
@@ -675,7 +623,7 @@ TEST(a_magazine_that_is_put_is_divided)
 TEST(there_are_magazines_for_all_objects)
 {
 	enum { FULL = 448, OUT = 60, N = FULL * OUT };
-	struct hone_mempool *pool = exact_pool(N, 512, 1, 0);
+	struct hone_mempool *pool = exact_pool(N, 512, 1);
 	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_magazine *m, *out[OUT];
 
@@ -832,7 +780,7 @@ nothing_is_missed(bool same_cpu)
 	void *objs[ALWAYS];
 
 	threads = true;
-	run.pool = exact_pool(ALWAYS + WORKERS * SIZE, SIZE, WORKERS + 1, 0);
+	run.pool = exact_pool(ALWAYS + WORKERS * SIZE, SIZE, WORKERS + 1);
 	c = opened(run.pool);
 	for (size_t i = 0; i < WORKERS; i++) {
 		workers[i].run = &run;
