@@ -81,7 +81,8 @@ static PHP_MINIT_FUNCTION(hone)
 	REGISTER_INI_ENTRIES();
 	limit_cpu(HONE_G(cpu_limit));
 	php_hone_fileread_minit(type);
-	php_hone_cache_minit(type, module_number, register_class_Hone_Cache(),
+	register_class_Hone_Cache();
+	php_hone_cache_minit(type, module_number,
 		register_class_Hone_CacheEntries(zend_ce_iterator));
 	return SUCCESS;
 }

@@ -28,9 +28,9 @@
 
 /* ---- process/cache.c ---- */
 
-/* `cache` and `entries` are the registered classes. */
-void php_hone_cache_minit(int type, int module_number, zend_class_entry *cache,
-	zend_class_entry *entries);
+/* `entries` is the registered class. */
+void php_hone_cache_minit(
+	int type, int module_number, zend_class_entry *entries);
 void php_hone_cache_mshutdown(void);
 void php_hone_cache_rinit(void);
 void php_hone_cache_post_deactivate(void);
@@ -434,6 +434,7 @@ zend_long php_hone_cache_delete_prefix(zend_string *prefix);
 
 /* ---- api/entries.c ---- */
 
+/* Also makes the strings of names.h. */
 void php_hone_entries_minit(zend_class_entry *entries);
 void php_hone_entries_new(zval *object, zend_string *prefix);
 

@@ -7,19 +7,11 @@
 
 zend_string *php_hone_names[PHP_HONE_NAME_COUNT];
 
-void
-php_hone_names_minit(void)
-{
-	static const char *const names[] = {
+static const char *const names[] = {
 #define NAME(name) #name,
-		PHP_HONE_NAMES(NAME)
+	PHP_HONE_NAMES(NAME)
 #undef NAME
-	};
-
-	for (unsigned i = 0; i < PHP_HONE_NAME_COUNT; i++)
-		php_hone_names[i] = zend_string_init_interned(
-			names[i], strlen(names[i]), true);
-}
+};
 
 struct entries {
 	struct php_hone_walk walk;
@@ -64,6 +56,9 @@ destroy(zend_object *object)
 void
 php_hone_entries_minit(zend_class_entry *class)
 {
+	for (unsigned i = 0; i < PHP_HONE_NAME_COUNT; i++)
+		php_hone_names[i] = zend_string_init_interned(
+			names[i], strlen(names[i]), true);
 	entries_class = class;
 	class->create_object = create;
 	memcpy(&entries_handlers, &std_object_handlers,

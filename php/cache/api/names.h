@@ -39,8 +39,6 @@ enum php_hone_name {
 /* Set once, before a second thread exists. */
 extern zend_string *php_hone_names[PHP_HONE_NAME_COUNT];
 
-void php_hone_names_minit(void);
-
 /* An array without elements that has room for n. */
 static zend_always_inline void
 php_hone_named_init(zval *array, uint32_t n)

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Begin and end of processes, requests and children. */
 #include "../cache.h"
-#include "../api/names.h"
 #include "ext/standard/file.h"
 
 /* Memory that a builder keeps from request to request. */
 #define BUILDER_KEEP ((size_t)1 << 20)
 
 void
-php_hone_cache_minit(int type, int module_number, zend_class_entry *class,
-	zend_class_entry *entries)
+php_hone_cache_minit(int type, int module_number, zend_class_entry *entries)
 {
-	/* The class has only static methods, so no object needs handlers. */
-	(void)class;
-	php_hone_names_minit();
 	php_hone_cache_settings(type, module_number);
 	php_hone_apcu_minit(type, module_number);
 	php_hone_pools_make(type);
