@@ -217,12 +217,11 @@ void php_hone_dates_end(void);
  * long, returns NULL with a warning. */
 zend_string *php_hone_objects_text(const zend_array *directory);
 
-static zend_always_inline void
-php_hone_key_of(struct php_hone_key *key, zend_string *string)
+static zend_always_inline struct php_hone_key
+php_hone_key_of(zend_string *string)
 {
-	key->bytes = ZSTR_VAL(string);
-	key->len = ZSTR_LEN(string);
-	key->hash = ZSTR_HASH(string);
+	return (struct php_hone_key){
+		ZSTR_VAL(string), ZSTR_LEN(string), ZSTR_HASH(string)};
 }
 
 /* Passes on what a function of the store returned that writes, and logs

@@ -12,13 +12,12 @@ php_hone_cache_add_to(zend_string *key, zend_long step,
 		.by = (uint64_t)step,
 	};
 	struct php_hone_member *member = php_hone_cache_open();
-	struct php_hone_key of;
+	struct php_hone_key of = php_hone_key_of(key);
 	zval first;
 	int error;
 
 	if (member == NULL)
 		return false;
-	php_hone_key_of(&of, key);
 	error = php_hone_cache_result(
 		member, php_hone_store_change(member, &of, &wanted));
 	if (error == -ENOENT) {
@@ -44,11 +43,10 @@ php_hone_cache_cas(zend_string *key, zend_long old, zend_long new_value)
 		.by = (uint64_t)new_value,
 	};
 	struct php_hone_member *member = php_hone_cache_open();
-	struct php_hone_key of;
+	struct php_hone_key of = php_hone_key_of(key);
 
 	if (member == NULL)
 		return false;
-	php_hone_key_of(&of, key);
 	return php_hone_cache_result(member,
 		       php_hone_store_change(member, &of, &wanted)) == 0;
 }

@@ -225,7 +225,11 @@ php_hone_cache_fetch(zend_string *key, zval *value)
 
 	if (UNEXPECTED(member == NULL))
 		return false;
-	php_hone_key_of(&of, key);
+	/* Not by php_hone_key_of(): the hash comes last, which saves 2 of 329
+	 * instructions. */
+	of.bytes = ZSTR_VAL(key);
+	of.len = ZSTR_LEN(key);
+	of.hash = ZSTR_HASH(key);
 	if (EXPECTED(HONE_G(cache).read <= PHP_HONE_READ_SHARED)) {
 		entry = php_hone_store_known(member, &of);
 		if (entry != NULL) {
@@ -242,11 +246,10 @@ php_hone_cache_peek(zend_string *key, uint32_t grace, zval *value)
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	const struct php_hone_entry *entry;
-	struct php_hone_key of;
+	struct php_hone_key of = php_hone_key_of(key);
 
 	if (member == NULL)
 		return false;
-	php_hone_key_of(&of, key);
 	count_fetch(WEIGHT);
 	entry = php_hone_fetch_peek(member, &of);
 	if (entry != NULL && entry->expires != 0 &&
@@ -261,12 +264,11 @@ php_hone_cache_exists(zend_string *key)
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	const struct php_hone_entry *entry;
-	struct php_hone_key of;
+	struct php_hone_key of = php_hone_key_of(key);
 	bool found;
 
 	if (member == NULL)
 		return false;
-	php_hone_key_of(&of, key);
 	count_fetch(WEIGHT);
 	entry = php_hone_fetch_peek(member, &of);
 	found = entry != NULL &&
@@ -341,13 +343,12 @@ php_hone_cache_field(
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	const struct php_hone_entry *entry;
-	struct php_hone_key of;
+	struct php_hone_key of = php_hone_key_of(key);
 	zval *field;
 	zval root;
 
 	if (member == NULL)
 		return false;
-	php_hone_key_of(&of, key);
 	count_fetch(WEIGHT);
 	entry = php_hone_fetch_find(member, &of);
 	if (entry != NULL && entry->flags == 0) {

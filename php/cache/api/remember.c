@@ -12,9 +12,8 @@
 static void
 unclaim(zend_string *key)
 {
-	struct php_hone_key of;
+	struct php_hone_key of = php_hone_key_of(key);
 
-	php_hone_key_of(&of, key);
 	php_hone_store_unclaim(&HONE_G(cache).member, &of);
 }
 
@@ -98,7 +97,7 @@ php_hone_cache_remember(
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	int64_t now, until = 0;
-	struct php_hone_key of;
+	struct php_hone_key of = php_hone_key_of(key);
 	int error;
 
 	if (member == NULL) {
@@ -107,7 +106,6 @@ php_hone_cache_remember(
 	}
 	if (php_hone_cache_fetch(key, value) || EG(exception))
 		return;
-	php_hone_key_of(&of, key);
 	for (;;) {
 		error = php_hone_cache_result(member,
 			php_hone_store_claim(member, &of, CLAIM_SECONDS));

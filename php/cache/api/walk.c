@@ -101,12 +101,11 @@ php_hone_walk_one(zend_string *key, struct php_hone_item *item)
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	const struct php_hone_entry *entry;
-	struct php_hone_key of;
+	struct php_hone_key of = php_hone_key_of(key);
 	bool found;
 
 	if (member == NULL)
 		return false;
-	php_hone_key_of(&of, key);
 	entry = php_hone_fetch_peek(member, &of);
 	found = entry != NULL &&
 		(entry->expires == 0 ||

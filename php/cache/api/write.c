@@ -118,12 +118,11 @@ bool
 php_hone_cache_invalidate(zend_string *tag)
 {
 	struct php_hone_member *member = php_hone_cache_open();
-	struct php_hone_key of;
+	struct php_hone_key of = php_hone_key_of(tag);
 	int error;
 
 	if (member == NULL)
 		return false;
-	php_hone_key_of(&of, tag);
 	error = php_hone_cache_result(
 		member, php_hone_store_invalidate_tag(member, &of));
 	if (error == -EINVAL)
@@ -208,7 +207,7 @@ take_tags(struct php_hone_key *to, HashTable *tags)
 		ZVAL_DEREF(tag);
 		if (UNEXPECTED(Z_TYPE_P(tag) != IS_STRING))
 			return false;
-		php_hone_key_of(to++, Z_STR_P(tag));
+		*to++ = php_hone_key_of(Z_STR_P(tag));
 	}
 	ZEND_HASH_FOREACH_END();
 	return true;
@@ -228,7 +227,8 @@ put(struct php_hone_member *member, zend_string *key, struct form *form,
 {
 	uint32_t n_tags =
 		how->tags != NULL ? zend_hash_num_elements(how->tags) : 0;
-	struct php_hone_key of, few[TAGS_ON_STACK], *tags = few;
+	struct php_hone_key of = php_hone_key_of(key), few[TAGS_ON_STACK],
+			    *tags = few;
 	struct php_hone_room room = {
 		.data = form->copied != NULL ? form->copied->size
 					     : HONE_G(cache).builder.size,
@@ -238,7 +238,6 @@ put(struct php_hone_member *member, zend_string *key, struct form *form,
 	};
 	int error = -EBADMSG;
 
-	php_hone_key_of(&of, key);
 	if (is_array(form) && php_hone_cold_store(member, &room, form->copied,
 				      form->flags == PHP_HONE_OBJECTS)) {
 		form->flags |= PHP_HONE_COLD;
@@ -431,11 +430,10 @@ bool
 php_hone_cache_delete(zend_string *key)
 {
 	struct php_hone_member *member = php_hone_cache_open();
-	struct php_hone_key of;
+	struct php_hone_key of = php_hone_key_of(key);
 
 	if (member == NULL)
 		return false;
-	php_hone_key_of(&of, key);
 	return php_hone_cache_result(
 		       member, php_hone_store_delete(member, &of)) == 0;
 }
