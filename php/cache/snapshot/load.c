@@ -280,9 +280,7 @@ php_hone_snapshot_load(struct php_hone_store *store, const char *path,
 	}
 	load->problem = problem;
 	load->snapshot.sum = php_hone_sum_of;
-	if (!php_hone_sum_ready()) {
-		snprintf(problem, PHP_HONE_PROBLEM, "PHP has no hash xxh64");
-	} else if (php_hone_member_join(&load->member, store) < 0) {
+	if (php_hone_member_join(&load->member, store) < 0) {
 		snprintf(problem, PHP_HONE_PROBLEM,
 			"more processes than hone.cache_slots use the cache");
 	} else {

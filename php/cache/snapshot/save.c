@@ -159,10 +159,6 @@ php_hone_snapshot_save(
 	struct save save = {0};
 	int error;
 
-	if (!php_hone_sum_ready()) {
-		snprintf(problem, PHP_HONE_PROBLEM, "PHP has no hash xxh64");
-		return false;
-	}
 	/* Not pinned, so that a save holds back one entry at a time. */
 	error = php_hone_member_join(&save.member, store);
 	if (error == 0) {

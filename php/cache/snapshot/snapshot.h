@@ -19,8 +19,6 @@ struct php_hone_sum {
 	_Alignas(64) unsigned char context[256];
 };
 
-/* Returns false if this PHP has no XXH64. */
-bool php_hone_sum_ready(void);
 void php_hone_sum_begin(struct php_hone_sum *sum);
 void php_hone_sum_add(struct php_hone_sum *sum, const void *bytes, size_t size);
 uint64_t php_hone_sum_end(struct php_hone_sum *sum);

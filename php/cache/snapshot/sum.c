@@ -9,26 +9,17 @@
 
 static const php_hash_ops *ops;
 
-bool
-php_hone_sum_ready(void)
-{
-	struct php_hone_sum sum;
-	zend_string *name;
-
-	if (ops != NULL)
-		return true;
-	name = zend_string_init("xxh64", 5, 0);
-	ops = php_hash_fetch_ops(name);
-	zend_string_release_ex(name, 0);
-	if (ops != NULL && (ops->context_size > sizeof sum.context ||
-				   ops->digest_size != sizeof(uint64_t)))
-		ops = NULL;
-	return ops != NULL;
-}
-
 void
 php_hone_sum_begin(struct php_hone_sum *sum)
 {
+	if (ops == NULL) {
+		zend_string *name = zend_string_init(ZEND_STRL("xxh64"), 0);
+		ops = php_hash_fetch_ops(name);
+		zend_string_release_ex(name, 0);
+	}
+	/* PHP 8.1 and later have this hash. */
+	ZEND_ASSERT(ops != NULL && ops->context_size <= sizeof sum->context &&
+		    ops->digest_size == sizeof(uint64_t));
 	memset(sum, 0, sizeof *sum);
 	ops->hash_init(sum->context, NULL);
 }
