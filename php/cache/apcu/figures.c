@@ -54,15 +54,14 @@ add_item(zval *list, const struct php_hone_item *item)
 static void
 add_lists(zval *result)
 {
-	struct php_hone_walk *walk = ecalloc(1, sizeof *walk);
+	struct php_hone_walk walk = {0};
 	zval list, deleted, slots;
 
 	array_init(&list);
-	while (php_hone_walk_batch(walk, NULL))
-		for (uint32_t i = 0; i < walk->n; i++)
-			add_item(&list, &walk->items[i]);
-	php_hone_walk_reset(walk);
-	efree(walk);
+	while (php_hone_walk_batch(&walk, NULL))
+		for (uint32_t i = 0; i < walk.n; i++)
+			add_item(&list, &walk.items[i]);
+	php_hone_walk_reset(&walk);
 	array_init(&deleted);
 	array_init(&slots);
 	add_assoc_zval(result, "cache_list", &list);

@@ -405,23 +405,21 @@ METHOD(next)
 static void
 total(struct iterator *iterator)
 {
-	struct php_hone_walk *walk;
+	struct php_hone_walk walk = {0};
 
 	if (iterator->totalled)
 		return;
 	iterator->totalled = true;
-	walk = ecalloc(1, sizeof *walk);
-	while (php_hone_walk_batch(walk, NULL)) {
-		for (uint32_t i = 0; i < walk->n; i++) {
-			if (!matches(iterator, walk->items[i].key))
+	while (php_hone_walk_batch(&walk, NULL)) {
+		for (uint32_t i = 0; i < walk.n; i++) {
+			if (!matches(iterator, walk.items[i].key))
 				continue;
-			iterator->size += (zend_long)walk->items[i].size;
-			iterator->hits += walk->items[i].hits;
+			iterator->size += (zend_long)walk.items[i].size;
+			iterator->hits += walk.items[i].hits;
 			iterator->count++;
 		}
 	}
-	php_hone_walk_reset(walk);
-	efree(walk);
+	php_hone_walk_reset(&walk);
 }
 
 #define TOTAL_METHOD(name, member)                                             \
