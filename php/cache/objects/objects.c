@@ -619,30 +619,29 @@ is_too_deep(const zval *directory)
 	return most > 0 && depth > most;
 }
 
+/* Sets the elements of a list, or of null. Returns their number. */
+static uint32_t
+take_list(const zval *list, const zval **elements)
+{
+	*elements = Z_TYPE_P(list) == IS_ARRAY ? list_of(list) : NULL;
+	return *elements != NULL ? Z_ARR_P(list)->nNumUsed : 0;
+}
+
 bool
 php_hone_objects_make(const zend_array *directory, zval *value)
 {
 	const zval *head = directory->arPacked;
-	const zend_array *nodes = Z_ARR(head[PHP_HONE_OBJECTS_AT]);
-	bool has_arrays = Z_TYPE(head[PHP_HONE_ARRAYS_AT]) == IS_ARRAY;
 	struct making making = {
 		.directory = head,
-		.nodes = nodes->arPacked,
-		.n_objects = nodes->nNumUsed,
 		.n_shapes = (uint32_t)Z_LVAL(head[PHP_HONE_SHAPES_AT]),
 	};
 	enum made result = DOUBT;
 	zend_string *text;
 	bool good;
 
-	if (has_arrays) {
-		making.lists = list_of(&head[PHP_HONE_ARRAYS_AT]);
-		making.n_arrays = Z_ARR(head[PHP_HONE_ARRAYS_AT])->nNumUsed;
-	}
-	if (Z_TYPE(head[PHP_HONE_CALLS_AT]) == IS_ARRAY) {
-		making.calls = list_of(&head[PHP_HONE_CALLS_AT]);
-		making.n_calls = Z_ARR(head[PHP_HONE_CALLS_AT])->nNumUsed;
-	}
+	making.n_objects = take_list(&head[PHP_HONE_OBJECTS_AT], &making.nodes);
+	making.n_arrays = take_list(&head[PHP_HONE_ARRAYS_AT], &making.lists);
+	making.n_calls = take_list(&head[PHP_HONE_CALLS_AT], &making.calls);
 	if (!is_too_deep(head)) {
 		making.classes =
 			ecalloc(making.n_shapes, sizeof(*making.classes));
