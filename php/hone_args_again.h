@@ -149,20 +149,21 @@ END_EXTERN_C()
 #define HONE_ARG_TAKE_(kind, take)                                             \
 	if (HONE_ARGS_GIVEN_ && ((void)(take), 0)) {                           \
 	} else                                                                 \
-		for (HONE_ARGS_UNUSED char(                                    \
-			     *hone_low_)[sizeof(*hone_low) +                   \
-					 HONE_KIND_AT_(kind, 0)],              \
-			(*hone_high_)[sizeof(*hone_high) +                     \
-				      HONE_KIND_AT_(kind, 5)],                 \
-			(*hone_at_)[sizeof(*hone_at) + 1],                     \
-			(*HONE_ARG_VARIADIC_is_not_last)                       \
-				[HONE_ARGS_BEFORE_REST_];                      \
-			;)                                                     \
-			for (HONE_ARGS_UNUSED char(                            \
-				     *hone_low)[sizeof(*hone_low_)],           \
-				(*hone_high)[sizeof(*hone_high_)],             \
-				(*hone_at)[sizeof(*hone_at_)];                 \
-				;)
+		HONE_ARG_NEXT_(kind, (*hone_at_)[sizeof(*hone_at) + 1],        \
+			(*hone_at)[sizeof(*hone_at_)])
+
+/* The rest of the list is inside these loops. `longer` declares one more array,
+ * and `again` the same array by its own name. */
+#define HONE_ARG_NEXT_(kind, longer, again)                                    \
+	for (HONE_ARGS_UNUSED char(                                            \
+		     *hone_low_)[sizeof(*hone_low) + HONE_KIND_AT_(kind, 0)],  \
+		(*hone_high_)[sizeof(*hone_high) + HONE_KIND_AT_(kind, 5)],    \
+		longer,                                                        \
+		(*HONE_ARG_VARIADIC_is_not_last)[HONE_ARGS_BEFORE_REST_];      \
+		;)                                                             \
+		for (HONE_ARGS_UNUSED char(*hone_low)[sizeof(*hone_low_)],     \
+			(*hone_high)[sizeof(*hone_high_)], again;              \
+			;)
 
 /* The length of an array, which is invalid after a variadic tail: the kind of a
  * parameter there would be added to that of the tail. */
@@ -193,19 +194,8 @@ END_EXTERN_C()
 		goto HONE_ARGS_END_is_missing;                                 \
 	else if (HONE_ARGS_REST_REACHED_ && ((void)(take), 0)) {               \
 	} else                                                                 \
-		for (HONE_ARGS_UNUSED char(                                    \
-			     *hone_low_)[sizeof(*hone_low) +                   \
-					 HONE_KIND_AT_(kind, 0)],              \
-			(*hone_high_)[sizeof(*hone_high) +                     \
-				      HONE_KIND_AT_(kind, 5)],                 \
-			(*HONE_ARG_VARIADIC_is_not_last)                       \
-				[HONE_ARGS_BEFORE_REST_];                      \
-			;)                                                     \
-			for (HONE_ARGS_UNUSED char(                            \
-				     *hone_low)[sizeof(*hone_low_)],           \
-				(*hone_high)[sizeof(*hone_high_)],             \
-				(*hone_rest)[2];                               \
-				;)
+		HONE_ARG_NEXT_(kind, (*hone_rest_)[2],                         \
+			(*hone_rest)[sizeof(*hone_rest_)])
 #define HONE_ARGS_TAKE_REST_(dest, count)                                      \
 	((dest) = hone_n > HONE_ARGS_I_ ? HONE_ARGS_P_ : NULL,                 \
 		(count) = hone_n - (uint32_t)HONE_ARGS_I_)
@@ -250,29 +240,21 @@ END_EXTERN_C()
  * For each kind: the types that need no conversion, and the type that PHP's
  * errors name. A form with _OR_NULL uses the next type.
  */
-/* clang-format off */
-#define HONE_KINDS_(or_null)                                                   \
-	{0, 0}, {0, 0}, /* HONE_KIND_END, HONE_KIND_REST */                    \
-	{1 << IS_LONG | 1 << IS_DOUBLE | or_null << IS_NULL,                   \
-		Z_EXPECTED_NUMBER + or_null},                                  \
-	{1 << IS_FALSE | 1 << IS_TRUE | or_null << IS_NULL,                    \
-		Z_EXPECTED_BOOL + or_null},                                    \
-	{1 << IS_LONG | or_null << IS_NULL, Z_EXPECTED_LONG + or_null},        \
-	{1 << IS_LONG | 1 << IS_DOUBLE | or_null << IS_NULL,                   \
-		Z_EXPECTED_DOUBLE + or_null},                                  \
-	{1 << IS_STRING | or_null << IS_NULL, Z_EXPECTED_STRING + or_null},    \
-	{1 << IS_ARRAY | or_null << IS_NULL, Z_EXPECTED_ARRAY + or_null},      \
-	{1 << IS_OBJECT | or_null << IS_NULL, Z_EXPECTED_OBJECT + or_null},    \
-	{1 << IS_RESOURCE | or_null << IS_NULL,                                \
-		Z_EXPECTED_RESOURCE + or_null},                                \
-	{or_null << IS_NULL, 0}, /* HONE_KIND_CLASS */                         \
-	{0xffff, 0}, /* HONE_KIND_ZVAL */                                      \
-	{0, 0}, {0, 0}, {0, 0}, {0, 0} /* not used */
-/* clang-format on */
 static const struct hone_args_kind {
 	uint16_t types;
 	uint8_t expected;
-} hone_args_kinds[] = {HONE_KINDS_(0), HONE_KINDS_(1)};
+} hone_args_kinds[] = {
+	{0, 0}, /* HONE_KIND_END */
+	{0, 0}, /* HONE_KIND_REST */
+	{1 << IS_LONG | 1 << IS_DOUBLE, Z_EXPECTED_NUMBER},
+	{1 << IS_FALSE | 1 << IS_TRUE, Z_EXPECTED_BOOL},
+	{1 << IS_LONG, Z_EXPECTED_LONG},
+	{1 << IS_LONG | 1 << IS_DOUBLE, Z_EXPECTED_DOUBLE},
+	{1 << IS_STRING, Z_EXPECTED_STRING}, {1 << IS_ARRAY, Z_EXPECTED_ARRAY},
+	{1 << IS_OBJECT, Z_EXPECTED_OBJECT},
+	{1 << IS_RESOURCE, Z_EXPECTED_RESOURCE}, {0, 0}, /* HONE_KIND_CLASS */
+	{0xffff, 0},                                     /* HONE_KIND_ZVAL */
+};
 
 /*
  * PHP's parsers, which write to the place of the value. Since PHP 8.6, three of
@@ -341,13 +323,13 @@ hone_args_parse(zend_execute_data *execute_data, zval *return_value,
 	zval *arg = ZEND_CALL_ARG(execute_data, number);
 
 	for (; number <= EX_NUM_ARGS(); kinds >>= 5, number++, arg++) {
-		const struct hone_args_kind *const want =
-			&hone_args_kinds[kinds & 31];
+		const uint32_t or_null = (kinds & HONE_KIND_NULLABLE) != 0;
 		uint32_t type = kinds & 15;
+		const struct hone_args_kind want = hone_args_kinds[type];
 		zend_value value;
 		bool good = false;
 
-		if (want->types >> Z_TYPE_P(arg) & 1)
+		if ((want.types | or_null << IS_NULL) >> Z_TYPE_P(arg) & 1)
 			continue;
 		switch (type) {
 		case HONE_KIND_END:
@@ -381,7 +363,8 @@ hone_args_parse(zend_execute_data *execute_data, zval *return_value,
 		}
 		if (!good) {
 			zend_wrong_parameter_type_error(number,
-				(zend_expected_type)want->expected, arg);
+				(zend_expected_type)(want.expected + or_null),
+				arg);
 			return false;
 		}
 		value = *result;
