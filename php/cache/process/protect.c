@@ -19,25 +19,13 @@ put(const char *text)
 	(void)done;
 }
 
-static void
-put_number(uint32_t number)
-{
-	char text[11], *at = text + sizeof text;
-
-	*--at = '\0';
-	do {
-		*--at = (char)('0' + number % 10);
-		number /= 10;
-	} while (number != 0);
-	put(at);
-}
-
 /* Prints the current place in PHP code. Only reads memory, because the process
- * may be in any state. */
+ * may be in any state: snprintf() of an int takes neither memory nor a lock. */
 static void
 put_place(const zend_execute_data *at)
 {
 	const zend_function *function = at != NULL ? at->func : NULL;
+	char line[11];
 
 	if (function == NULL || function->common.function_name == NULL) {
 		put("the main script");
@@ -56,7 +44,8 @@ put_place(const zend_execute_data *at)
 		put(" in ");
 		put(ZSTR_VAL(at->func->op_array.filename));
 		put(":");
-		put_number(at->opline->lineno);
+		snprintf(line, sizeof line, "%" PRIu32, at->opline->lineno);
+		put(line);
 	}
 }
 
