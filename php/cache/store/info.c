@@ -27,9 +27,7 @@ add_shard(const struct php_hone_store *store,
 		(shard->sums[PHP_HONE_LIVE] + shard->sums[PHP_HONE_RESERVED]) *
 		PHP_HONE_UNIT;
 	info->retired += shard->sums[PHP_HONE_RETIRED] * PHP_HONE_UNIT;
-	info->free +=
-		(shard->sums[PHP_HONE_FREE] + shard->sums[PHP_HONE_QUICK]) *
-		PHP_HONE_UNIT;
+	info->free += php_hone_free_units(shard) * PHP_HONE_UNIT;
 	size_t largest = php_hone_arena_largest(store, shard) * PHP_HONE_UNIT;
 	info->whole += largest;
 	if (largest > info->largest_free)

@@ -621,29 +621,21 @@ clear_shard(struct php_hone_store *store, unsigned i)
 	for (uint32_t b = 0; b <= store->bucket_mask; b++) {
 		uint32_t *link =
 			php_hone_bucket(store, (struct php_hone_place){i, b});
-		uint32_t first = php_hone_follow(link);
-		for (uint32_t at = first; at != 0;) {
+		uint32_t first = php_hone_follow(link), next;
+		for (uint32_t at = first; at != 0; at = next) {
 			struct php_hone_entry *entry =
 				php_hone_entry_at(store, at);
 			php_hone_will_retire(entry);
-			at = php_hone_follow(&entry->next);
+			next = php_hone_follow(&entry->next);
 		}
 		if (first != 0)
 			php_hone_link(link, 0);
-	}
-	uint32_t offsets[256];
-	unsigned n = 0;
-	for (uint32_t at = shard->first; at < shard->end;) {
-		uint64_t word = php_hone_block(store, at);
-		if (php_hone_word_state(word) == PHP_HONE_LIVE)
-			offsets[n++] = at;
-		at += php_hone_word_units(word);
-		if (n == 256) {
-			php_hone_retire(store, shard, offsets, n);
-			n = 0;
+		for (uint32_t at = first; at != 0; at = next) {
+			next = php_hone_follow(
+				&php_hone_entry_at(store, at)->next);
+			php_hone_retire(store, shard, &at, 1);
 		}
 	}
-	php_hone_retire(store, shard, offsets, n);
 	php_hone_reclaim_all(store, shard);
 	php_hone_arena_drain(store, shard);
 	php_hone_claims_wake(shard);
