@@ -124,19 +124,20 @@ TEST(memory_is_looked_at_where_it_lies)
 	assert_ok(hone_stream_close(s));
 }
 
-/* Each line of text, with any buffer and in any pieces. */
+/* Bytes that are read after each line. */
+static size_t between;
+
 static void
-assert_lines(const char *text, size_t size, int end, size_t buffer_size,
-	size_t piece, unsigned flags)
+assert_lines_of(struct hone_stream *s, const char *text, size_t size, int end)
 {
-	struct block b = {text, size, 0, piece};
-	struct hone_stream *s = opened(&b, buffer_size, flags);
+	char buf[UINT8_MAX];
 	const char *line;
 	size_t at = 0;
 
 	while (at < size) {
 		const char *found = memchr(text + at, end, size - at);
 		size_t n = found ? (size_t)(found - text) + 1 - at : size - at;
+		size_t left = size - at - n;
 
 		/* longer than what is allowed, then exactly as long as
 		 * allowed */
@@ -149,11 +150,29 @@ assert_lines(const char *text, size_t size, int end, size_t buffer_size,
 			n);
 		assert_memory_equal(line, text + at, n);
 		at += n;
+		n = left < between ? left : between;
+		assert_int_equal(hone_stream_read(s, buf, n), n);
+		if (n > 0)
+			assert_memory_equal(buf, text + at, n);
+		at += n;
 		assert_int_equal(hone_stream_tell(s), at);
 	}
 	assert_int_equal(hone_stream_read_line(s, &line, end, 1), 0);
 	assert_true(hone_stream_eof(s));
 	assert_ok(hone_stream_close(s));
+}
+
+/* Each line of text in memory, and with any buffer and in any pieces. */
+static void
+assert_lines(const char *text, size_t size, int end, size_t buffer_size,
+	size_t piece, unsigned flags)
+{
+	struct block b = {text, size, 0, piece};
+	struct hone_stream *s;
+
+	assert_lines_of(opened(&b, buffer_size, flags), text, size, end);
+	assert_ok(hone_stream_open_memory(&s, text, size, NULL));
+	assert_lines_of(s, text, size, end);
 }
 
 TEST(lines_are_found_wherever_they_end)
@@ -182,6 +201,26 @@ TEST(lines_are_found_wherever_they_end)
 	assert_lines(text, sizeof(text), 0xff, 500, 300, 0);
 	assert_lines(text, sizeof(text), 0, 500, 300, 0);
 	assert_lines(text, sizeof(text), 0x7f, 500, 300, 0);
+}
+
+TEST(lines_are_found_in_random_text)
+{
+	uint64_t random = support_seed();
+	char text[3000];
+
+	for (int round = 0; round < 300; round++) {
+		size_t size = support_below(&random, sizeof(text));
+		size_t rare = 1 + support_below(&random, round % 2 ? 8 : 300);
+
+		for (size_t i = 0; i < size; i++)
+			text[i] = support_below(&random, rare) ? 'x' : '\n';
+		if (support_below(&random, 2))
+			between = support_below(&random, UINT8_MAX);
+		assert_lines(text, size, '\n', 1 + support_below(&random, 1280),
+			1 + support_below(&random, 800),
+			(unsigned)support_below(&random, 2));
+		between = 0;
+	}
 }
 
 TEST(the_next_buffer_has_lines_of_its_own)
