@@ -230,6 +230,21 @@ put_new_string(struct writer *writer, const zend_string *string)
 }
 
 static zend_always_inline void
+put_known_string(struct writer *writer, uint32_t number)
+{
+	if (EXPECTED(number < PHP_HONE_COLD_SMALL)) {
+		put_byte(writer, PHP_HONE_COLD_SMALL_AGAIN + number);
+	} else if (number < PHP_HONE_COLD_NEAR) {
+		number -= PHP_HONE_COLD_SMALL;
+		put_byte(writer, PHP_HONE_COLD_NEAR_AGAIN + (number >> 8));
+		put_byte(writer, number & 0xff);
+	} else {
+		put_byte(writer, PHP_HONE_COLD_STRING_AGAIN);
+		put_number(writer, number - PHP_HONE_COLD_NEAR);
+	}
+}
+
+static zend_always_inline void
 put_string(struct writer *writer, const zend_string *pointer)
 {
 	const zend_string *string = string_at(writer, pointer);
@@ -239,20 +254,12 @@ put_string(struct writer *writer, const zend_string *pointer)
 	place = look_up(writer, &writer->cold->string_table,
 		(uint32_t)ZSTR_H(string), writer->strings_at, string,
 		is_equal_string, &found);
-	if (place == NULL || !make_room(writer, &writer->cold->bytes, TOKEN))
+	if (place == NULL)
 		return;
-	if (!found) {
+	if (!found)
 		put_new_string(writer, string);
-	} else if (place->number < PHP_HONE_COLD_SMALL) {
-		put_byte(writer, PHP_HONE_COLD_SMALL_AGAIN + place->number);
-	} else if (place->number < PHP_HONE_COLD_NEAR) {
-		uint32_t number = place->number - PHP_HONE_COLD_SMALL;
-		put_byte(writer, PHP_HONE_COLD_NEAR_AGAIN + (number >> 8));
-		put_byte(writer, number & 0xff);
-	} else {
-		put_byte(writer, PHP_HONE_COLD_STRING_AGAIN);
-		put_number(writer, place->number - PHP_HONE_COLD_NEAR);
-	}
+	else if (make_room(writer, &writer->cold->bytes, TOKEN))
+		put_known_string(writer, place->number);
 }
 
 /* ---- arrays ---- */
@@ -282,15 +289,46 @@ has_equal_keys(const struct writer *writer, const void *a, const void *b)
 	return true;
 }
 
+/* Writes elements up to the first that is an array or an object. Returns its
+ * number. */
+static zend_always_inline uint32_t
+put_plain(struct writer *writer, const char *at, uint32_t n, size_t step)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++, at += step) {
+		const zval *value = (const zval *)at;
+		if (Z_TYPE_P(value) == IS_STRING) {
+			put_string(writer, Z_PTR_P(value));
+			if (UNEXPECTED(writer->failed))
+				break;
+			continue;
+		}
+		if (Z_TYPE_P(value) > IS_STRING ||
+			!make_room(writer, &writer->cold->bytes, TOKEN))
+			break;
+		if (Z_TYPE_P(value) == IS_LONG)
+			put_int(writer, Z_LVAL_P(value));
+		else if (Z_TYPE_P(value) == IS_DOUBLE)
+			put_double(writer, Z_DVAL_P(value));
+		else
+			put_byte(writer, PHP_HONE_COLD_UNDEF + Z_TYPE_P(value));
+	}
+	return i;
+}
+
+/* Writes the first elements, and has a level for the others. */
 static void
-push(struct writer *writer, const void *elements, uint32_t n, size_t step)
+put_elements(
+	struct writer *writer, const void *elements, uint32_t n, size_t step)
 {
 	struct php_hone_buffer *levels = &writer->cold->levels;
+	uint32_t put = put_plain(writer, elements, n, step);
 
-	if (!make_room(writer, levels, sizeof(struct level)))
+	if (put == n || !make_room(writer, levels, sizeof(struct level)))
 		return;
-	*(struct level *)(levels->bytes + levels->used) =
-		(struct level){elements, n, (uint32_t)step};
+	*(struct level *)(levels->bytes + levels->used) = (struct level){
+		(const char *)elements + put * step, n - put, (uint32_t)step};
 	levels->used += sizeof(struct level);
 }
 
@@ -343,7 +381,7 @@ put_table(struct writer *writer, const zend_array *record)
 		has_equal_keys(writer, writer->last, record)) {
 		put_head(writer, PHP_HONE_COLD_ALIKE, writer->last_number,
 			record, writer->last_usual);
-		push(writer, &buckets->val, n, sizeof *buckets);
+		put_elements(writer, &buckets->val, n, sizeof *buckets);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++) {
@@ -367,7 +405,7 @@ put_table(struct writer *writer, const zend_array *record)
 		put_head(writer, PHP_HONE_COLD_TABLE, n, record, usual);
 		put_keys(writer, buckets, n);
 	}
-	push(writer, &buckets->val, n, sizeof *buckets);
+	put_elements(writer, &buckets->val, n, sizeof *buckets);
 }
 
 /* Goes behind the array at writer->next. The table that is made of a table has
@@ -402,7 +440,7 @@ put_new_array(struct writer *writer, const zend_array *record)
 		return;
 	}
 	put_head(writer, PHP_HONE_COLD_LIST, n, record, n);
-	push(writer, php_hone_record_elements(record, HT_MIN_MASK), n,
+	put_elements(writer, php_hone_record_elements(record, HT_MIN_MASK), n,
 		sizeof(zval));
 }
 
@@ -481,7 +519,7 @@ put_new_object(struct writer *writer, const zend_array *node)
 	put_number(writer, (uint64_t)number);
 	if (number == writer->n_classes)
 		put_class(writer, array_at(writer, Z_PTR_P(to_shape)), shape);
-	push(writer, &elements[PHP_HONE_NODE_PROPERTIES],
+	put_elements(writer, &elements[PHP_HONE_NODE_PROPERTIES],
 		node->nNumUsed - PHP_HONE_NODE_PROPERTIES, sizeof(zval));
 }
 
@@ -508,30 +546,17 @@ put_marked(struct writer *writer, zend_long number)
 
 /* ---- the walk ---- */
 
-static zend_always_inline void
+static void
 put_value(struct writer *writer, const zval *value)
 {
 	if (!make_room(writer, &writer->cold->bytes, TOKEN))
 		return;
-	switch (Z_TYPE_P(value)) {
-	case IS_LONG:
-		put_int(writer, Z_LVAL_P(value));
-		break;
-	case IS_DOUBLE:
-		put_double(writer, Z_DVAL_P(value));
-		break;
-	case IS_STRING:
-		put_string(writer, Z_PTR_P(value));
-		break;
-	case IS_ARRAY:
+	if (Z_TYPE_P(value) == IS_ARRAY)
 		put_array(writer, Z_PTR_P(value));
-		break;
-	case IS_OBJECT:
+	else if (Z_TYPE_P(value) == IS_OBJECT)
 		put_marked(writer, Z_LVAL_P(value));
-		break;
-	default:
-		put_byte(writer, PHP_HONE_COLD_UNDEF + Z_TYPE_P(value));
-	}
+	else
+		put_plain(writer, (const char *)value, 1, 0);
 }
 
 /* Write the elements of the level on top, up to one that has a level of its

@@ -18,7 +18,7 @@
  */
 #include "layout.h"
 #include <limits.h>
-#ifdef __SSE2__
+#ifdef __x86_64__
 #include <emmintrin.h>
 #endif
 
@@ -55,7 +55,7 @@ php_hone_last_word(const char *from, size_t len)
 #endif
 }
 
-#if defined(__SSE2__) && CHAR_MIN < 0
+#if defined(__x86_64__) && CHAR_MIN < 0
 
 /* A step multiplies and adds neighbours: bytes, pairs of bytes, halves. 13
  * instructions in place of 24, and fewer registers. */
