@@ -301,7 +301,7 @@ function take(now) {
     line("evicted", points.map(p => p.evicted > 0 ? p.evicted : null), top);
     const p = points[points.length - 1];
     document.getElementById("now").textContent = (p.rate === null ? "no fetches" : (100 * p.rate).toFixed(1) + " %") + " now, " + number(asked / time) + " fetches/s, " + number(p.evicted) + " evictions/s";
-    for (const name of ["entries", "hits", "misses", "stores", "evictions", "expirations", "slots_used", "closed_slots", "recoveries", "cold_hits"]) set(name, number(now[name]));
+    for (const name of ["entries", "hits", "misses", "stores", "evictions", "expirations", "slots_used", "closed_slots", "recoveries", "cold_entries", "cold_hits", "packed", "warmed"]) set(name, number(now[name]));
     for (const name of ["used", "free", "retired", "largest_free", "largest_value", "cold_bytes"]) set(name, bytes(now[name]));
     for (const [name, part, whole] of [["fill", now.used, now.size], ["slots", now.slots_used, now.slots]]) document.getElementById(name).setAttribute("width", (100 * part / whole).toFixed(2));
     set("fill", (100 * now.used / now.size).toFixed(1) + " %");
@@ -395,6 +395,8 @@ foreach ([
     ['stores', 'Stores', number_format($info['stores'])], ['evictions', 'Evictions', number_format($info['evictions'])],
     ['expirations', 'Expirations', number_format($info['expirations'])], ['used', 'Used', bytes($info['used'])],
     ['cold_bytes', 'Of it cold', bytes($info['cold_bytes'])], ['cold_hits', 'Cold hits', number_format($info['cold_hits'])],
+    ['cold_entries', 'Cold keys', number_format($info['cold_entries'])], ['packed', 'Made cold', number_format($info['packed'])],
+    ['warmed', 'Made warm', number_format($info['warmed'])],
     ['free', 'Free', bytes($info['free'])], ['largest_value', 'Largest possible value', bytes($info['largest_value'])],
 ] as [$id, $name, $text]) {
     $body .= '<div><dt>' . h($name) . "</dt><dd id=\"f-$id\">" . h($text) . '</dd></div>';

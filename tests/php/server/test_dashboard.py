@@ -353,6 +353,12 @@ def test_figures_as_the_script_of_the_page_gets_them(start_fpm):
     assert now['hits'] - first['hits'] == 20
     assert now['misses'] - first['misses'] == 20
     assert now['time'] > first['time'] and set(now['map']) <= set('0123')
+    text = page(master).body.decode()
+    for names in re.findall(r'for \(const name of \[([^]]*)\]\) set', text):
+        for name in names.replace('"', '').split(', '):
+            assert name in now and f'id="f-{name}"' in text, name
+    for form in ('cold_entries', 'cold_bytes', 'cold_hits', 'packed', 'warmed'):
+        assert f'id="f-{form}"' in text
 
 
 def test_the_name_of_a_pool_is_text(start_fpm):
