@@ -85,7 +85,8 @@ cross() {
     parts "$triplet" "$triplet-gcc-${version%%.*}" "$@"
 }
 
-# A copy of 5 bytes into 4. The first call finds the variant of the CPU.
+# Copies, and bytes that are cleared, with a byte too many. The first call finds the
+# variant of the CPU.
 overflow_is_reported() {
     cat >overflow.c <<'C'
 #include <stdlib.h>
@@ -93,19 +94,26 @@ overflow_is_reported() {
 int
 main(int argc, char **argv)
 {
-	size_t n = (size_t)argc + 4;
-	char *to = malloc(n - 1);
+	size_t n = (size_t)atoi(argv[1]), room = n - (argc > 2);
+	char *to = malloc(room), from[64] = {0};
 
-	hone_memcpy(to, argv[0], n - 1, HONE_COPY_KEEP);
-	if (argc == 1)
-		hone_memcpy(to, argv[0], n, HONE_COPY_KEEP);
+	hone_memcpy(to, from, room, HONE_COPY_KEEP);
+	if (argc > 2 && argv[2][0] == 'c')
+		hone_memset_zero(to, n, HONE_COPY_KEEP);
+	else if (argc > 2)
+		hone_memcpy(to, from, n, HONE_COPY_KEEP);
 	free(to);
 	return 0;
 }
 C
-    gcc -O2 -DNDEBUG -fsanitize=address -I. -o overflow overflow.c hone.c -pthread &&
-        $still ./overflow 2 && ! $still ./overflow 2>overflow.log &&
-        grep -q heap-buffer-overflow overflow.log
+    gcc -O2 -DNDEBUG -fsanitize=address -I. -o overflow overflow.c hone.c -pthread
+    for size in 3 5 9 60; do
+        $still ./overflow "$size" || return 1
+        for what in move clear; do
+            ! $still ./overflow "$size" "$what" 2>overflow.log &&
+                grep -q heap-buffer-overflow overflow.log || return 1
+        done
+    done
 }
 
 # With functions of the program that leave by exceptions.
@@ -151,7 +159,7 @@ if [ -n "$all" ]; then
     check 'ThreadSanitizer in hone.c and the program' thread_sanitizer
     check 'MemorySanitizer with an optimizer' parts msan clang -O2 -DNDEBUG \
         -fsanitize=memory
-    check 'gcc with AddressSanitizer reports the overflow of a short copy' \
+    check 'gcc with AddressSanitizer reports the overflow of short copies' \
         overflow_is_reported
     check 'io_uring' parts uring gcc -O0 -DHONE_WITH_URING
     for level in -O0 -O2 -O3; do
