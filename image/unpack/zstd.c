@@ -196,7 +196,12 @@ zstd_decode(void *state, struct image_decode *io)
 	io->end = rc == 0;
 	if (!ZSTD_isError(rc))
 		return 0;
-	switch (ZSTD_getErrorCode(rc)) {
+	ZSTD_ErrorCode code = ZSTD_getErrorCode(rc);
+	/* libzstd uses the buffer of a frame before, in which a block that is
+	 * too long may fit. */
+	if (code == ZSTD_error_dstSize_tooSmall)
+		code = ZSTD_error_corruption_detected;
+	switch (code) {
 	case ZSTD_error_memory_allocation:
 		return -ENOMEM;
 	case ZSTD_error_frameParameter_windowTooLarge:
@@ -206,7 +211,8 @@ zstd_decode(void *state, struct image_decode *io)
 			zstd->window, zstd->memory);
 		return -E2BIG;
 	default:
-		snprintf(io->why, sizeof(io->why), "%s", ZSTD_getErrorName(rc));
+		snprintf(io->why, sizeof(io->why), "%s",
+			ZSTD_getErrorString(code));
 		return -EINVAL;
 	}
 }

@@ -1046,6 +1046,23 @@ TEST(frames_whose_blocks_are_too_long_have_one_verdict)
 	}
 }
 
+/* Of the frame before, libzstd keeps a buffer in which the block fits. */
+TEST(a_block_that_is_too_long_has_one_message)
+{
+	/* a window of 128 KiB, 3 bytes, and 2 MiB less one of zeros */
+	static const unsigned char frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x80,
+		7 << 3, 2, 0, 0x20, 0, 3 << 3, 0, 0, 'a', 'b', 'c', 0xfb, 0xff,
+		0xff, 0};
+	static const struct way way = {ROOM, 4096, 0, 0};
+
+	packed.length = 0;
+	pack_zstd_with(&packed, content(MI), MI, 21);
+	add(&packed, frame, sizeof(frame));
+	assert_int_equal(
+		unpack(IMAGE_PACKING_ZSTD, &packed, &way, &result), -EIO);
+	EXPECT_TEXT(result, "has damaged");
+}
+
 /* Its content has no length in the header, and does not fit. */
 TEST(content_that_is_too_long_for_threads_is_unpacked)
 {
