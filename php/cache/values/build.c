@@ -1277,22 +1277,12 @@ begin_build(struct php_hone_builder *builder)
 	builder->met_strings.armed = 0;
 }
 
-static void
-build_array(struct php_hone_builder *builder, const zend_array *root, bool once)
-{
-	size_t at;
-
-	if (!once)
-		php_hone_shared_find(builder, root, &at);
-	if (!has_ended(builder))
-		build_record(builder, root, 0);
-	builder->size = builder->arrays.used + builder->strings.used;
-}
-
 static enum php_hone_built
 build_root_array(
 	struct php_hone_builder *builder, const zend_array *array, bool once)
 {
+	size_t at;
+
 	begin_build(builder);
 	/* The keys of one table differ, and most tables without arrays in them
 	 * have few equal values. A store of such a table makes no look-ups. */
@@ -1300,19 +1290,16 @@ build_root_array(
 		builder->met_strings.armed = builder->met_strings.looks;
 		builder->met_strings.looks = 0;
 	}
-	build_array(builder, array, once);
+	if (!once)
+		php_hone_shared_find(builder, array, &at);
+	if (!has_ended(builder))
+		build_record(builder, array, 0);
+	builder->size = builder->arrays.used + builder->strings.used;
 	if (EXPECTED(!has_ended(builder)))
 		return PHP_HONE_BUILT_FLAT;
 	return builder->refused == PHP_HONE_REFUSED_OBJECT
 		       ? PHP_HONE_BUILT_OBJECT
 		       : PHP_HONE_BUILT_REFUSED;
-}
-
-static void
-build_root_string(struct php_hone_builder *builder, const zend_string *string)
-{
-	builder->string = string;
-	builder->size = php_hone_string_size(ZSTR_LEN(string));
 }
 
 static enum php_hone_built
@@ -1355,7 +1342,8 @@ php_hone_value_build(struct php_hone_builder *builder, const zval *value)
 		builder->root.value = value->value;
 		return PHP_HONE_BUILT_FLAT;
 	case IS_STRING:
-		build_root_string(builder, Z_STR_P(value));
+		builder->string = Z_STR_P(value);
+		builder->size = php_hone_string_size(Z_STRLEN_P(value));
 		return PHP_HONE_BUILT_FLAT;
 	case IS_ARRAY:
 		once = once && GC_REFCOUNT(Z_ARR_P(value)) == 1;

@@ -74,28 +74,20 @@ php_hone_builder_free(struct php_hone_builder *builder)
  * addressing.
  */
 
-static uint32_t
-slot_of(const void *array, uint32_t room)
-{
-	/* Fibonacci hashing: arrays are at multiples of 56 bytes. */
-	uint64_t bits =
-		(uint64_t)(uintptr_t)array * UINT64_C(0x9e3779b97f4a7c15);
-
-	return (uint32_t)(bits >> 32) & (room - 1);
-}
-
 /* Returns the entry of an array, or a free entry for the array. */
 static struct php_hone_shared *
 entry_of(const struct php_hone_builder *builder, const void *array)
 {
 	const struct php_hone_met_arrays *met = &builder->met_arrays;
-	uint32_t slot = slot_of(array, met->room);
+	/* Fibonacci hashing: arrays are at multiples of 56 bytes. */
+	uint64_t bits =
+		(uint64_t)(uintptr_t)array * UINT64_C(0x9e3779b97f4a7c15);
 
-	for (;;) {
-		struct php_hone_shared *entry = &met->shared[slot];
+	for (uint32_t slot = (uint32_t)(bits >> 32);; slot++) {
+		struct php_hone_shared *entry =
+			&met->shared[slot & (met->room - 1)];
 		if (entry->build != builder->build || entry->array == array)
 			return entry;
-		slot = (slot + 1) & (met->room - 1);
 	}
 }
 

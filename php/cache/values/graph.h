@@ -116,12 +116,6 @@ php_hone_object_is_silent(
 	       (object->properties == NULL || known->loose);
 }
 
-static inline bool
-php_hone_class_has(const zend_class_entry *class, const char *name, size_t len)
-{
-	return zend_hash_str_exists(&class->function_table, name, len);
-}
-
 /* Whether objects of the class may have dynamic properties. */
 static zend_always_inline bool
 php_hone_class_is_loose(const zend_class_entry *class)
@@ -135,6 +129,8 @@ php_hone_class_is_loose(const zend_class_entry *class)
 static inline uint32_t
 php_hone_class_kind(const zend_class_entry *class)
 {
+	uint32_t kind = 0;
+
 	if (class->ce_flags & ZEND_ACC_ENUM)
 		return class->type == ZEND_USER_CLASS ? PHP_HONE_KIND_ENUM
 						      : PHP_HONE_KIND_OPAQUE;
@@ -153,10 +149,11 @@ php_hone_class_kind(const zend_class_entry *class)
 		class->serialize != NULL || class->unserialize != NULL ||
 		class->__serialize != NULL || class->__unserialize != NULL)
 		return PHP_HONE_KIND_OPAQUE;
-	return (php_hone_class_has(class, "__sleep", 7) ? PHP_HONE_KIND_SLEEP
-							: 0) |
-	       (php_hone_class_has(class, "__wakeup", 8) ? PHP_HONE_KIND_WAKEUP
-							 : 0);
+	if (zend_hash_str_exists(&class->function_table, ZEND_STRL("__sleep")))
+		kind |= PHP_HONE_KIND_SLEEP;
+	if (zend_hash_str_exists(&class->function_table, ZEND_STRL("__wakeup")))
+		kind |= PHP_HONE_KIND_WAKEUP;
+	return kind;
 }
 
 #endif
