@@ -465,7 +465,7 @@ PAIR_TEST(the_hand_stops_when_it_has_enough_to_pack)
 static uint32_t
 passed_by_a_store(unsigned number)
 {
-	const struct php_hone_shard *shard = php_hone_shard_at(writer.store, 0);
+	const struct php_hone_shard *shard = &writer.store->shards[0];
 	uint32_t from = shard->hand;
 	assert_ok(
 		put_form(&writer, numbered('c', number), number, BYTES, true));
@@ -478,7 +478,7 @@ passed_by_a_store(unsigned number)
 static void
 cold_values_go(unsigned had)
 {
-	const struct php_hone_shard *shard = php_hone_shard_at(writer.store, 0);
+	const struct php_hone_shard *shard = &writer.store->shards[0];
 	unsigned cold = 0;
 	uint64_t passed = 0;
 	hold(had);

@@ -530,7 +530,7 @@ audit_list(const struct php_hone_store *store,
 static const char *
 audit_shard(const struct php_hone_store *store, unsigned i)
 {
-	const struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	const struct php_hone_shard *shard = &store->shards[i];
 	const char *problem = audit_arena(store, shard);
 	struct php_hone_shard forms = {0};
 	uint64_t n = 0;

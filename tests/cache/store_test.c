@@ -497,7 +497,7 @@ static void
 recover(void)
 {
 	php_hone_lock(&writer, 0);
-	php_hone_recover(writer.store, php_hone_shard_at(writer.store, 0));
+	php_hone_recover(writer.store, &writer.store->shards[0]);
 	php_hone_unlock(&writer, 0);
 }
 

@@ -146,7 +146,7 @@ lay_out(struct php_hone_store *store, const struct php_hone_store_attr *attr)
 	store->bucket_mask = (uint32_t)buckets - 1;
 	uint32_t index = units_for(buckets * sizeof(uint32_t));
 	for (unsigned i = 0; i < store->n_shards; i++) {
-		struct php_hone_shard *shard = php_hone_shard_at(store, i);
+		struct php_hone_shard *shard = &store->shards[i];
 		store->buckets[i] = at;
 		shard->first = at + index;
 		shard->end = at + each;
@@ -198,7 +198,7 @@ fill(struct php_hone_store *store, const struct php_hone_store_attr *attr)
 	store->made = (int64_t)seconds();
 	lay_out(store, attr);
 	for (unsigned i = 0; i < store->n_shards; i++) {
-		struct php_hone_shard *shard = php_hone_shard_at(store, i);
+		struct php_hone_shard *shard = &store->shards[i];
 		make_arena(store, shard);
 		int error = init_mutex(shard);
 		if (error != 0)

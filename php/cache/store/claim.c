@@ -169,8 +169,8 @@ wait_for(struct php_hone_member *member, const struct php_hone_key *key,
 	unsigned timeout)
 {
 	struct php_hone_store *store = member->store;
-	struct php_hone_shard *shard = php_hone_shard_at(
-		store, php_hone_place(store, key->hash).shard);
+	struct php_hone_shard *shard =
+		&store->shards[php_hone_place(store, key->hash).shard];
 	int64_t end = php_hone_store_milliseconds() + timeout;
 	for (;;) {
 		/* Load this before the look: if the claim ends after the look,

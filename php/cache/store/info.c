@@ -50,7 +50,7 @@ php_hone_store_info(
 	struct php_hone_store *store = member->store;
 	const struct php_hone_region *region = store->region;
 	php_hone_settle(member);
-	const struct php_hone_shard *first = php_hone_shard_at(store, 0);
+	const struct php_hone_shard *first = &store->shards[0];
 	*info = (struct php_hone_store_info){.name = region->name,
 		.size = store->size,
 		/* Three units are for the head and a key of about 60 bytes. */
@@ -64,7 +64,7 @@ php_hone_store_info(
 		.start = __atomic_load_n(&region->start, __ATOMIC_RELAXED)};
 	php_hone_slots_reap(member, NULL);
 	for (unsigned i = 0; i < store->n_shards; i++) {
-		struct php_hone_shard *shard = php_hone_shard_at(store, i);
+		struct php_hone_shard *shard = &store->shards[i];
 		if (!php_hone_lock(member, i))
 			continue;
 		/* Free and merge what waits for it: the figures count it as
@@ -163,8 +163,7 @@ php_hone_store_holders(struct php_hone_member *member,
 	php_hone_slots_reap(member, NULL);
 	while ((some = look_at_some(store, &at, shares)) != 0) {
 		for (unsigned i = 0; i < store->n_shards; i++) {
-			const struct php_hone_shard *shard =
-				php_hone_shard_at(store, i);
+			const struct php_hone_shard *shard = &store->shards[i];
 			if (!php_hone_lock(member, i))
 				continue;
 			add_list(store, shard->retired_list, shares, some);
@@ -233,8 +232,7 @@ php_hone_store_map(
 		.units = store->size / PHP_HONE_UNIT};
 	php_hone_settle(member);
 	for (unsigned i = 0; i < store->n_shards; i++) {
-		const struct php_hone_shard *shard =
-			php_hone_shard_at(store, i);
+		const struct php_hone_shard *shard = &store->shards[i];
 		if (!php_hone_lock(member, i))
 			continue;
 		add_range(&p, shard->first, 3);

@@ -185,12 +185,6 @@ php_hone_seen_offset(const struct php_hone_store *store, const void *seen)
 			  PHP_HONE_UNIT);
 }
 
-static inline struct php_hone_shard *
-php_hone_shard_at(const struct php_hone_store *store, unsigned i)
-{
-	return &store->shards[i];
-}
-
 static inline const unsigned char *
 php_hone_entry_key(const struct php_hone_entry *entry)
 {

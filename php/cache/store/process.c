@@ -194,7 +194,7 @@ free_reserved(struct php_hone_member *member, struct php_hone_slot *slot,
 	if (offset == 0)
 		return true;
 	unsigned i = php_hone_shard_of(store, offset);
-	struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	struct php_hone_shard *shard = &store->shards[i];
 	/* The caller may have a mutex, so this does not wait for another. */
 	if (shard != held && !php_hone_trylock(member, i))
 		return false;
@@ -413,7 +413,7 @@ php_hone_recover(struct php_hone_store *store, struct php_hone_shard *shard)
 static void
 have(struct php_hone_member *member, unsigned i, int error)
 {
-	struct php_hone_shard *shard = php_hone_shard_at(member->store, i);
+	struct php_hone_shard *shard = &member->store->shards[i];
 	if (error == EOWNERDEAD) {
 		php_hone_recover(member->store, shard);
 		pthread_mutex_consistent(&shard->mutex);
@@ -439,7 +439,7 @@ lock_for(pthread_mutex_t *mutex, long ns)
 static __attribute__((noinline, cold)) int
 lock_in_time(struct php_hone_member *member, unsigned i)
 {
-	pthread_mutex_t *mutex = &php_hone_shard_at(member->store, i)->mutex;
+	pthread_mutex_t *mutex = &member->store->shards[i].mutex;
 	if (php_hone_store_tick() - member->stuck_at >= TICKS)
 		member->stuck = 0;
 	if ((member->stuck & 1u << i) != 0)
@@ -458,7 +458,7 @@ lock_in_time(struct php_hone_member *member, unsigned i)
 bool
 php_hone_lock(struct php_hone_member *member, unsigned i)
 {
-	struct php_hone_shard *shard = php_hone_shard_at(member->store, i);
+	struct php_hone_shard *shard = &member->store->shards[i];
 	assert((member->locked & 1u << i) == 0);
 	int error = pthread_mutex_trylock(&shard->mutex);
 	if (__builtin_expect(error == EBUSY, 0))
@@ -473,7 +473,7 @@ php_hone_lock(struct php_hone_member *member, unsigned i)
 bool
 php_hone_trylock(struct php_hone_member *member, unsigned i)
 {
-	struct php_hone_shard *shard = php_hone_shard_at(member->store, i);
+	struct php_hone_shard *shard = &member->store->shards[i];
 	int error = pthread_mutex_trylock(&shard->mutex);
 	if (error != 0 && error != EOWNERDEAD)
 		return false;
@@ -485,7 +485,7 @@ void
 php_hone_unlock(struct php_hone_member *member, unsigned i)
 {
 	member->locked &= ~(1u << i);
-	pthread_mutex_unlock(&php_hone_shard_at(member->store, i)->mutex);
+	pthread_mutex_unlock(&member->store->shards[i].mutex);
 }
 
 void

@@ -36,7 +36,7 @@ unsigned
 php_hone_shard_of(const struct php_hone_store *store, uint32_t offset)
 {
 	unsigned i = 0;
-	while (offset >= php_hone_shard_at(store, i)->end)
+	while (offset >= store->shards[i].end)
 		i++;
 	return i;
 }
@@ -65,7 +65,7 @@ data_at(const struct php_hone_room *room)
 static inline __attribute__((always_inline)) uint32_t
 units_of(const struct php_hone_store *store, const struct php_hone_room *room)
 {
-	const struct php_hone_shard *shard = php_hone_shard_at(store, 0);
+	const struct php_hone_shard *shard = &store->shards[0];
 	size_t bytes;
 	if (__builtin_add_overflow(data_at(room), room->data, &bytes) ||
 		bytes > (shard->end - shard->first) * PHP_HONE_UNIT ||
@@ -107,8 +107,7 @@ bool
 php_hone_store_presses(const struct php_hone_member *member, uint64_t hash)
 {
 	unsigned i = php_hone_place(member->store, hash).shard;
-	return php_hone_get32(&php_hone_shard_at(member->store, i)->presses) !=
-	       0;
+	return php_hone_get32(&member->store->shards[i].presses) != 0;
 }
 
 struct php_hone_entry *
@@ -119,7 +118,7 @@ php_hone_reserve_locked(struct php_hone_member *member, unsigned i,
 	uint32_t units = units_of(store, room);
 	if (units == 0)
 		return NULL;
-	struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	struct php_hone_shard *shard = &store->shards[i];
 	uint32_t offset = 0;
 	if (!room->spare) {
 		offset = php_hone_make_room(member, shard, units);
@@ -264,7 +263,7 @@ free_reserved(struct php_hone_member *member, unsigned i)
 	member->reserved = NULL;
 	/* Cleared first, so that nobody frees the block again. */
 	php_hone_set32(&member->slot->reserved, 0);
-	php_hone_arena_free(store, php_hone_shard_at(store, i), offset);
+	php_hone_arena_free(store, &store->shards[i], offset);
 	php_hone_unlock(member, i);
 }
 
@@ -333,7 +332,7 @@ php_hone_store_publish(struct php_hone_member *member,
 		free_reserved(member, i);
 		return how == PHP_HONE_ADD ? -EEXIST : -ENOENT;
 	}
-	struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	struct php_hone_shard *shard = &store->shards[i];
 	php_hone_publish_locked(member, i, entry, link);
 	member->reserved = NULL;
 	uint32_t unlocked = php_hone_get32(&member->slot->reserved);
@@ -395,7 +394,7 @@ php_hone_store_reserve_twin(struct php_hone_member *member,
 	if (units == 0 || member->reserved != NULL ||
 		!php_hone_trylock(member, i))
 		return NULL;
-	struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	struct php_hone_shard *shard = &store->shards[i];
 	php_hone_reclaim_first(member, shard, units);
 	if ((cold || may_be_warm(shard, units)) &&
 		php_hone_link_of(store, php_hone_seen_offset(store, of)) !=
@@ -427,7 +426,7 @@ php_hone_store_publish_twin(struct php_hone_member *member,
 		free_reserved(member, i);
 		return;
 	}
-	struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	struct php_hone_shard *shard = &store->shards[i];
 	php_hone_publish_locked(member, i, twin, link);
 	member->reserved = NULL;
 	php_hone_set32(&member->slot->reserved, 0);
@@ -463,7 +462,7 @@ evict_from_chain(struct php_hone_member *member, unsigned i, uint32_t *link)
 	if (victim == NULL)
 		return;
 	php_hone_remove_locked(member, i, victim);
-	php_hone_shard_at(store, i)->evictions++;
+	store->shards[i].evictions++;
 }
 
 static bool
@@ -480,7 +479,7 @@ php_hone_publish_locked(struct php_hone_member *member, unsigned i,
 	struct php_hone_entry *entry, uint32_t *link)
 {
 	struct php_hone_store *store = member->store;
-	struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	struct php_hone_shard *shard = &store->shards[i];
 	uint32_t offset = php_hone_offset(store, entry);
 	uint32_t old = 0;
 	/* Read before the link: the birth is not later than the epoch at which
@@ -526,7 +525,7 @@ php_hone_remove_locked(
 	struct php_hone_entry *entry = php_hone_entry_at(store, offset);
 	php_hone_will_retire(entry);
 	php_hone_link(link, entry->next);
-	php_hone_retire(store, php_hone_shard_at(store, i), &offset, 1);
+	php_hone_retire(store, &store->shards[i], &offset, 1);
 }
 
 bool
@@ -540,7 +539,7 @@ php_hone_lock_key(struct php_hone_member *member,
 	if (!php_hone_lock(member, place.shard))
 		return false;
 	found->i = place.shard;
-	found->shard = php_hone_shard_at(store, place.shard);
+	found->shard = &store->shards[place.shard];
 	found->link = php_hone_link_of_key(store, place, key, kind);
 	found->entry = found->link != NULL ? php_hone_linked(store, found->link)
 					   : NULL;
@@ -552,7 +551,7 @@ php_hone_lock_key(struct php_hone_member *member,
 static void
 remove_and_unlock(struct php_hone_member *member, unsigned i, uint32_t *link)
 {
-	struct php_hone_shard *shard = php_hone_shard_at(member->store, i);
+	struct php_hone_shard *shard = &member->store->shards[i];
 	if (link != NULL) {
 		php_hone_remove_locked(member, i, link);
 		if (php_hone_reclaim_pays(shard))
@@ -617,7 +616,7 @@ php_hone_store_change(struct php_hone_member *member,
 static void
 clear_shard(struct php_hone_store *store, unsigned i)
 {
-	struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	struct php_hone_shard *shard = &store->shards[i];
 	for (uint32_t b = 0; b <= store->bucket_mask; b++) {
 		uint32_t *link =
 			php_hone_bucket(store, (struct php_hone_place){i, b});
