@@ -54,7 +54,7 @@ static bool
 is_stream(const struct facts *facts)
 {
 	return facts->usage.file_size == IMAGE_SIZE_UNKNOWN &&
-	       image_source_is_forward(facts->source);
+	       facts->source->forward;
 }
 
 static void
@@ -70,9 +70,8 @@ static void
 print_json(const struct facts *facts)
 {
 	const struct image_error *fault = facts->source->fault;
-	const char *member = image_source_member(facts->source);
-	const struct image_registry *registry =
-		image_source_registry(facts->source);
+	const char *member = facts->source->member;
+	const struct image_registry *registry = facts->source->registry;
 	struct listing listing = {0};
 	struct json *json = &listing.json;
 
@@ -198,9 +197,8 @@ print_name(const char *label, const char *name)
 static void
 print_text(const struct facts *facts)
 {
-	const char *member = image_source_member(facts->source);
-	const struct image_registry *registry =
-		image_source_registry(facts->source);
+	const char *member = facts->source->member;
+	const struct image_registry *registry = facts->source->registry;
 	static bool follows;
 	int depth = 0;
 
@@ -248,7 +246,7 @@ show(const struct cli *cli, int operand)
 		rc = cli_image_open(cli, operand, &how, &facts.source);
 	if (rc != 0)
 		return rc;
-	if (image_source_usage(facts.source, &facts.usage, &err) < 0)
+	if (image_store_usage(facts.source->store, &facts.usage, &err) < 0)
 		rc = cli_image_fail(facts.name, &err);
 	else if (cli->option[OPTION_JSON])
 		print_json(&facts);

@@ -27,25 +27,23 @@ put(const char *word)
 }
 
 static void
-put_formats(bool (*is_offered)(const struct image_format *format))
+put_readable(void)
 {
 	const struct image_format *format;
 
 	for (size_t i = 0; (format = image_format(i)); i++)
-		if (is_offered(format))
+		if (format->open)
 			put(format->name);
-}
-
-static void
-put_readable(void)
-{
-	put_formats(image_format_readable);
 }
 
 static void
 put_writable(void)
 {
-	put_formats(image_format_writable);
+	const struct image_format *format;
+
+	for (size_t i = 0; (format = image_format(i)); i++)
+		if (format->create)
+			put(format->name);
 }
 
 static void
@@ -84,7 +82,7 @@ put_created(void)
 	const struct image_format *format;
 
 	for (size_t i = 0; (format = image_format(i)); i++)
-		if (image_format_writable(format))
+		if (format->create)
 			put_choices(image_format_options(format));
 	put_choices(image_open_options());
 }

@@ -104,7 +104,7 @@ compare(struct job *job, struct image_source **back, struct image_error *err)
 	struct image_compared compared = {0};
 
 	progress_phase(&job->progress, "verify", job->name, job->size);
-	if (image_source_is_forward(job->src))
+	if (job->src->forward)
 		return compare_digest(job, back, &run, err);
 	int rc = image_compare(job->src, *back, &run, &compared, err);
 	if (rc < 0 || compared.equal)
@@ -164,8 +164,7 @@ static bool
 judges_written(const struct job *job)
 {
 	return !job->cli->option[OPTION_ALLOW_DISGUISED] &&
-	       (image_source_is_forward(job->src) ||
-		       image_source_is_served(job->src) ||
+	       (job->src->forward || job->src->served ||
 		       (job->layout.path &&
 			       image_sink_size(job->dst) > job->src->size));
 }
@@ -256,8 +255,7 @@ refuse_disguised(struct job *job)
 	struct image_disguise disguise;
 	struct image_error err;
 
-	if (job->cli->option[OPTION_ALLOW_DISGUISED] ||
-		image_source_is_forward(job->src))
+	if (job->cli->option[OPTION_ALLOW_DISGUISED] || job->src->forward)
 		return 0;
 	if (image_disguise(job->src, job->format, &disguise, &err) < 0)
 		return cli_image_fail(job->source, &err);
@@ -292,8 +290,7 @@ convert(struct job *job)
 {
 	uint64_t start = cli_now_ns();
 
-	if (job->cli->option[OPTION_VERIFY] &&
-		image_source_is_forward(job->src)) {
+	if (job->cli->option[OPTION_VERIFY] && job->src->forward) {
 		if (!image_digest_library())
 			return cli_usage(job->cli,
 				"--verify: the source comes as a stream, whose "

@@ -83,8 +83,7 @@ may_be_source(const struct job *job)
 {
 	const struct image_format *raw = image_format_by_name("raw");
 
-	return (image_source_is_served(job->src) ||
-		       image_is_address(job->cli->addresses[1])) &&
+	return (job->src->served || image_is_address(job->cli->addresses[1])) &&
 	       job->src->format == raw && job->format == raw;
 }
 
@@ -96,8 +95,8 @@ may_be_source(const struct job *job)
 static bool
 is_cleared_first(const struct job *job)
 {
-	return job->expect.algorithm || job->open.expect ||
-	       image_source_is_forward(job->src) || !may_be_source(job);
+	return job->expect.algorithm || job->open.expect || job->src->forward ||
+	       !may_be_source(job);
 }
 
 static int
@@ -160,7 +159,7 @@ in_place_fill(struct job *job, struct image_error *err)
 
 	if (cli->option[OPTION_QUIET] && !cli->option[OPTION_JSON])
 		return 0;
-	return image_target_usage(job->store, &job->output.usage, err);
+	return image_store_usage(job->store, &job->output.usage, err);
 }
 
 /*

@@ -30,7 +30,7 @@ cut(struct job *job, uint64_t size)
 {
 	struct image_error err;
 
-	if (image_source_is_forward(job->src))
+	if (job->src->forward)
 		return cli_fail(job->source,
 			"has a disk of %" PRIu64
 			" bytes and comes as a stream: only the end of a file "

@@ -24,7 +24,7 @@ cli_format(const struct cli *cli, enum option_id id,
 	if (!name)
 		return 0;
 	*format = image_format_by_name(name);
-	if (*format && id == OPTION_FORMAT && !image_format_readable(*format))
+	if (*format && id == OPTION_FORMAT && !(*format)->open)
 		return cli_usage(cli,
 			"'%s' is only written; without -f, the disk in such an "
 			"archive is read",

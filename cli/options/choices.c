@@ -83,7 +83,7 @@ cli_print_choices(const struct cli *cli)
 	if (format)
 		print_choices(format);
 	for (size_t i = 0; !format && image_format(i); i++)
-		if (image_format_writable(image_format(i)))
+		if (image_format(i)->create)
 			print_choices(image_format(i));
 	puts("Options of SRC:");
 	print_rows(image_open_options());

@@ -212,8 +212,7 @@ cli_list_formats(char *list, const char *before, bool written)
 
 	list[0] = '\0';
 	for (size_t i = 0; (format = image_format(i)); i++) {
-		if (written ? !image_format_writable(format)
-			    : !image_format_readable(format))
+		if (written ? !format->create : !format->open)
 			continue;
 		int n = snprintf(list + used, CLI_FORMATS - used, "%s%s%s",
 			used ? ", " : "", before, format->name);

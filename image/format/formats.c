@@ -49,18 +49,6 @@ image_format_by_name(const char *name)
 }
 
 bool
-image_format_readable(const struct image_format *format)
-{
-	return format->open;
-}
-
-bool
-image_format_writable(const struct image_format *format)
-{
-	return format->create;
-}
-
-bool
 image_format_begins_as_disk(const struct image_format *format)
 {
 	return format == &image_format_raw || format->footer;

@@ -193,7 +193,12 @@ image_open_store(struct image_store *store, const struct image_open *how,
 	if (rc == 0)
 		rc = format->open(store, &inner, out, err);
 	if (rc == 0) {
+		const struct image_store *origin = image_store_origin(store);
 		assert(*out);
+		(*out)->forward = store->forward;
+		(*out)->served = origin->served;
+		(*out)->member = store->member;
+		(*out)->registry = origin->registry;
 		(*out)->check_last = check_last;
 		(*out)->settles = expects || check_last;
 		rc = limit_size(*out, how->max_size, err);
@@ -314,37 +319,6 @@ image_source_is_unsized(const struct image_source *source)
 	return source->size == IMAGE_SIZE_UNKNOWN && source->store->forward;
 }
 
-bool
-image_source_is_forward(const struct image_source *source)
-{
-	return source->store->forward;
-}
-
-bool
-image_source_is_served(const struct image_source *source)
-{
-	return image_store_origin(source->store)->served;
-}
-
-const char *
-image_source_member(const struct image_source *source)
-{
-	return source->store->member;
-}
-
-const struct image_registry *
-image_source_registry(const struct image_source *source)
-{
-	return image_store_origin(source->store)->registry;
-}
-
-int
-image_source_usage(const struct image_source *source, struct image_usage *usage,
-	struct image_error *err)
-{
-	return image_store_usage(source->store, usage, err);
-}
-
 static bool
 is_open_on(const struct image_store *store, void *fd)
 {
@@ -423,13 +397,6 @@ image_target_open(const char *address, const struct image_write *how,
 	(*out)->zeros |= how->is_zero;
 	(*out)->keep_rest = how->keep_rest;
 	return 0;
-}
-
-int
-image_target_usage(const struct image_store *target, struct image_usage *usage,
-	struct image_error *err)
-{
-	return target->ops->usage(target, usage, err);
 }
 
 int

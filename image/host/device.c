@@ -93,6 +93,7 @@ open_place(const char *path, const struct image_path *place,
 {
 	struct image_store_how file_how = *how;
 
+	file_how.takes_fd = true;
 	int rc = refuse_place(path, place, err);
 	if (rc < 0)
 		return rc;
@@ -106,7 +107,7 @@ open_place(const char *path, const struct image_path *place,
 	}
 	if (has_large_sectors(fd))
 		file_how.direct = false;
-	rc = image_file_own(fd, path, &file_how, out, err);
+	rc = image_store_use(fd, path, &file_how, out, err);
 	if (rc < 0)
 		return rc;
 	(*out)->fixed = true;
@@ -154,17 +155,5 @@ image_file_size(int fd, const char *name, struct stat *st, uint64_t *size,
 		return image_fail(err, name, -errno,
 			"its size cannot be read: %s", strerror(errno));
 	*size = (uint64_t)end;
-	return 0;
-}
-
-int
-image_usage(int fd, struct image_usage *usage, struct image_error *err)
-{
-	struct stat st;
-	int rc = image_file_size(fd, NULL, &st, &usage->file_size, err);
-	if (rc < 0)
-		return rc;
-	usage->disk_usage = S_ISREG(st.st_mode) ? (uint64_t)st.st_blocks * 512
-						: usage->file_size;
 	return 0;
 }

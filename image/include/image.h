@@ -295,8 +295,6 @@ struct image_format {
 		struct image_error *err);
 };
 
-bool image_format_readable(const struct image_format *format);
-bool image_format_writable(const struct image_format *format);
 /* Returns whether a new image is a tar archive, packed by gzip, with the raw
  * disk as its member disk.raw. */
 bool image_format_is_archive(const struct image_format *format);
@@ -553,6 +551,16 @@ void image_close(struct image_source *source);
  */
 void image_source_settle(struct image_source *source, struct image_error *err);
 
+/* Where an image of a registry is. */
+struct image_registry {
+	/* digests, such as "sha256:..." */
+	char manifest[IMAGE_DIGEST_TEXT];
+	char layer[IMAGE_DIGEST_TEXT];
+	/* that was chosen in an index, such as "linux/arm64/v8"; "": the
+	 * address names a manifest */
+	char platform[IMAGE_PLATFORM_TEXT];
+};
+
 /* Embedded as first member by each format; constant once it is open. */
 struct image_source {
 	const struct image_source_ops *ops;
@@ -573,6 +581,14 @@ struct image_source {
 	/* bytes of an allocation unit of the format, a power of two; 0: none.
 	 * Reads of whole units are fastest. */
 	uint64_t unit;
+	/* the image comes through a stream, and can be visited once */
+	bool forward;
+	/* the bytes come from a server: the next visit may find others */
+	bool served;
+	/* the member of an archive that is the image; NULL: it is in none */
+	const char *member;
+	/* NULL: it is in no registry */
+	const struct image_registry *registry;
 	/* image_check_last() follows a visit of the whole image */
 	bool check_last;
 	/* a failure is followed by the rest of the file: its digest is
@@ -597,27 +613,7 @@ struct image_source {
  * a stream of unknown length.
  */
 bool image_source_is_unsized(const struct image_source *source);
-/* Returns true if the image comes through a stream, and can be visited once. */
-bool image_source_is_forward(const struct image_source *source);
-/* Returns true if the bytes come from a server: the next visit may find others.
- */
-bool image_source_is_served(const struct image_source *source);
-/* With image_open.inspect: the member of an archive that is the image, or NULL.
- */
-const char *image_source_member(const struct image_source *source);
 
-/* Where an image of a registry is. */
-struct image_registry {
-	/* digests, such as "sha256:..." */
-	char manifest[IMAGE_DIGEST_TEXT];
-	char layer[IMAGE_DIGEST_TEXT];
-	/* that was chosen in an index, such as "linux/arm64/v8"; "": the
-	 * address names a manifest */
-	char platform[IMAGE_PLATFORM_TEXT];
-};
-/* Valid until the image is closed. NULL: it is in no registry. */
-const struct image_registry *image_source_registry(
-	const struct image_source *source);
 /*
  * Returns true if fd is open on a file of the source or of its backing chain.
  */
@@ -661,9 +657,8 @@ struct image_usage {
 	/* bytes of the allocated blocks */
 	uint64_t disk_usage;
 };
-int image_usage(int fd, struct image_usage *usage, struct image_error *err);
-/* Of the image's own file. */
-int image_source_usage(const struct image_source *source,
+/* Of an open destination, or of source->store: of the image's own file. */
+int image_store_usage(const struct image_store *store,
 	struct image_usage *usage, struct image_error *err);
 
 /*
@@ -754,9 +749,6 @@ int image_create(int fd, const char *name, const struct image_format *format,
  */
 int image_target_open(const char *address, const struct image_write *how,
 	struct image_store **out, struct image_error *err);
-/* The sizes of an open destination. */
-int image_target_usage(const struct image_store *target,
-	struct image_usage *usage, struct image_error *err);
 /* NULL is allowed. */
 void image_store_close(struct image_store *store);
 /*

@@ -269,16 +269,15 @@ static int
 file_usage(const struct image_store *store, struct image_usage *usage,
 	struct image_error *err)
 {
-	return image_usage(((const struct image_file *)store)->fd, usage, err);
-}
-
-static bool
-file_same(const struct image_store *store, int fd)
-{
+	int fd = ((const struct image_file *)store)->fd;
 	struct stat st;
 
-	return fstat(fd, &st) == 0 &&
-	       image_is_same_disk(&st, &((const struct image_file *)store)->st);
+	int rc = image_file_size(fd, NULL, &st, &usage->file_size, err);
+	if (rc == 0)
+		usage->disk_usage = S_ISREG(st.st_mode)
+					    ? (uint64_t)st.st_blocks * 512
+					    : usage->file_size;
+	return rc;
 }
 
 static void
@@ -308,6 +307,17 @@ image_store_fd(const struct image_store *store)
 }
 
 bool
+image_store_is(const struct image_store *store, int fd)
+{
+	const struct image_store *origin = image_store_origin(store);
+	struct stat st;
+
+	return origin->ops == &image_file_ops && fstat(fd, &st) == 0 &&
+	       image_is_same_disk(
+		       &st, &((const struct image_file *)origin)->st);
+}
+
+bool
 image_store_same(const struct image_store *a, const struct image_store *b)
 {
 	if (a->ops != &image_file_ops || b->ops != &image_file_ops)
@@ -326,6 +336,5 @@ const struct image_store_ops image_file_ops = {
 	.flush = file_flush,
 	.unchanged = file_unchanged,
 	.usage = file_usage,
-	.same = file_same,
 	.close = file_close,
 };

@@ -70,13 +70,6 @@ image_file(struct image_store *store)
 	return (struct image_file *)store;
 }
 
-/*
- * open.c: a store for fd, which is open for reading and writing. Takes fd over,
- * also on failure.
- */
-int image_file_own(int fd, const char *name, const struct image_store_how *how,
-	struct image_store **out, struct image_error *err);
-
 /* zero.c: the operation `zero`. */
 int image_file_zero(struct image_store *store, uint64_t offset, uint64_t length,
 	struct image_error *err);

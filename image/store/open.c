@@ -298,12 +298,5 @@ int
 image_store_use(int fd, const char *name, const struct image_store_how *how,
 	struct image_store **out, struct image_error *err)
 {
-	return make_store(fd, false, name, O_RDWR, how, out, err);
-}
-
-int
-image_file_own(int fd, const char *name, const struct image_store_how *how,
-	struct image_store **out, struct image_error *err)
-{
-	return make_store(fd, true, name, O_RDWR, how, out, err);
+	return make_store(fd, how->takes_fd, name, O_RDWR, how, out, err);
 }

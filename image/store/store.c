@@ -67,13 +67,6 @@ image_store_usage(const struct image_store *store, struct image_usage *usage,
 	return store->ops->usage(store, usage, err);
 }
 
-bool
-image_store_is(const struct image_store *store, int fd)
-{
-	store = image_store_origin(store);
-	return store->ops->same && store->ops->same(store, fd);
-}
-
 void
 image_store_settle(struct image_store *store, struct image_error *err)
 {

@@ -120,11 +120,6 @@ struct image_store_ops {
 	int (*usage)(const struct image_store *store, struct image_usage *usage,
 		struct image_error *err);
 
-	/* Returns true if the descriptor is open on the same file or device,
-	 * or if one is a loop device of the other. Not called if there is a
-	 * store below. NULL: it is not. */
-	bool (*same)(const struct image_store *store, int fd);
-
 	void (*close)(struct image_store *store);
 };
 
@@ -233,6 +228,8 @@ struct image_store_how {
 	bool drop_cache;
 	/* for a target: write into a regular file that exists */
 	bool in_place;
+	/* image_store_use() takes the descriptor over, also on failure */
+	bool takes_fd;
 	/* for stdout, as in struct image_write */
 	bool allow_disguised;
 	/* as in struct image_open */
@@ -290,7 +287,7 @@ int image_store_open_stdout(const struct image_store_how *how,
 
 /*
  * Use fd, an empty regular file that is open for reading and writing. The
- * caller keeps fd.
+ * caller keeps fd, except with how->takes_fd.
  */
 int image_store_use(int fd, const char *name, const struct image_store_how *how,
 	struct image_store **out, struct image_error *err);
@@ -322,8 +319,8 @@ int image_store_find_end(struct image_store *store, uint64_t at, uint64_t keep,
  */
 int image_store_head(struct image_store *store, struct image_error *err);
 int image_store_unchanged(struct image_store *store, struct image_error *err);
-int image_store_usage(const struct image_store *store,
-	struct image_usage *usage, struct image_error *err);
+/* Returns true if the descriptor is open on the file or device of the bytes, or
+ * if one is a loop device of the other. */
 bool image_store_is(const struct image_store *store, int fd);
 /* Returns the descriptor of the file or device of the bytes; -1: none. */
 int image_store_fd(const struct image_store *store);
