@@ -56,21 +56,26 @@ struct image_source_ops {
 	 */
 	int (*ended)(struct image_source *source, struct image_error *err);
 
-	/* Returns -EIO if a change of a file of the image was detected. */
-	int (*unchanged)(struct image_source *source, struct image_error *err);
-
 	/* As image_info(); NULL if there is nothing to report. */
 	void (*info)(const struct image_source *source,
 		const struct image_reporter *reporter);
 
 	/* Returns whether the test is true of a store of the image: its own,
-	 * its data file's, or one of its backing chain. Stops there. */
+	 * its data file's, or one of its backing chain. Stops there. NULL: the
+	 * image has its own store alone. */
 	bool (*any)(const struct image_source *source, image_store_test *test,
 		void *opaque);
 
 	/* Free everything but the store. NULL: free() does. */
 	void (*close)(struct image_source *source);
 };
+
+/* source.c: image_source_ops.any. */
+bool image_source_any(const struct image_source *source, image_store_test *test,
+	void *opaque);
+/* source.c: returns -EIO if a change of a file of the image was detected. */
+int image_source_unchanged(
+	struct image_source *source, struct image_error *err);
 
 /* open.c: image_close() without the store. */
 void image_source_free(struct image_source *source);

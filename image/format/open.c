@@ -232,7 +232,7 @@ image_source_settle(struct image_source *source, struct image_error *err)
 		image_store_settle(store, err);
 	/* The damage may be that of another file of the image. */
 	else if (err->damaged && !store->forward &&
-		 source->ops->unchanged(source, &other) < 0)
+		 image_source_unchanged(source, &other) < 0)
 		*err = other;
 }
 
@@ -328,7 +328,7 @@ is_open_on(const struct image_store *store, void *fd)
 bool
 image_source_uses(const struct image_source *source, int fd)
 {
-	return source->ops->any(source, is_open_on, &fd);
+	return image_source_any(source, is_open_on, &fd);
 }
 
 /* A visitor of files. */
@@ -354,7 +354,7 @@ image_source_visit(const struct image_source *source,
 {
 	struct visit visit = {call, opaque};
 
-	source->ops->any(source, visit_file, &visit);
+	image_source_any(source, visit_file, &visit);
 }
 
 void

@@ -37,8 +37,6 @@ static const struct image_source_ops source_ops = {
 	.extent = image_flat_extent,
 	.read = image_flat_read,
 	.ended = raw_ended,
-	.unchanged = image_single_unchanged,
-	.any = image_single_any,
 };
 
 static int

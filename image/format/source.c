@@ -47,17 +47,37 @@ image_flat_reserve(struct image_sink *sink, struct image_place *place,
 	return 0;
 }
 
-int
-image_single_unchanged(struct image_source *source, struct image_error *err)
-{
-	return image_store_unchanged(source->store, err);
-}
-
 bool
-image_single_any(
+image_source_any(
 	const struct image_source *source, image_store_test *test, void *opaque)
 {
-	return test(source->store, opaque);
+	return source->ops->any ? source->ops->any(source, test, opaque)
+				: test(source->store, opaque);
+}
+
+struct change {
+	int rc;
+	struct image_error *err;
+};
+
+static bool
+has_changed(const struct image_store *store, void *opaque)
+{
+	struct change *change = opaque;
+
+	/* Whoever has a source may change its stores. */
+	change->rc = image_store_unchanged(
+		(struct image_store *)(uintptr_t)store, change->err);
+	return change->rc < 0;
+}
+
+int
+image_source_unchanged(struct image_source *source, struct image_error *err)
+{
+	struct change change = {.err = err};
+
+	image_source_any(source, has_changed, &change);
+	return change.rc;
 }
 
 int

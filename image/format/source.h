@@ -16,12 +16,6 @@ int image_flat_read(struct image_source *source, struct image_scratch *scratch,
 int image_flat_reserve(struct image_sink *sink, struct image_place *place,
 	struct image_error *err);
 
-/* As image_source_ops, for an image that has no other file. */
-int image_single_unchanged(
-	struct image_source *source, struct image_error *err);
-bool image_single_any(const struct image_source *source, image_store_test *test,
-	void *opaque);
-
 /*
  * After a failure of open: with image_open.inspect, keep the first failure as
  * that of later reads. Returns 0 if the failure was kept, otherwise rc.

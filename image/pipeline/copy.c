@@ -539,7 +539,7 @@ image_copy(struct image_source *source, struct image_sink *sink,
 	if (run->reflink && !run->digests && !sink->ops->append) {
 		rc = share_all(&copy, err);
 		if (rc > 0) {
-			int changed = source->ops->unchanged(source, err);
+			int changed = image_source_unchanged(source, err);
 			rc = changed < 0 ? changed : rc;
 		} else if (rc == 0) {
 			rc = try_share(&copy, err);

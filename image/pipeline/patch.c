@@ -107,19 +107,12 @@ patched_ended(struct image_source *source, struct image_error *err)
 	return inner->ops->ended(inner, err);
 }
 
-static int
-patched_unchanged(struct image_source *source, struct image_error *err)
-{
-	struct image_source *inner = ((struct image_patched *)source)->inner;
-	return inner->ops->unchanged(inner, err);
-}
-
 static bool
 patched_any(
 	const struct image_source *source, image_store_test *test, void *opaque)
 {
 	const struct image_patched *p = (const struct image_patched *)source;
-	return p->inner->ops->any(p->inner, test, opaque);
+	return image_source_any(p->inner, test, opaque);
 }
 
 static void
@@ -170,7 +163,6 @@ image_patched_create(struct image_source *inner, uint64_t size, size_t head,
 		.extent = patched_extent,
 		.read = patched_read,
 		.ended = inner->ops->ended ? patched_ended : NULL,
-		.unchanged = patched_unchanged,
 		.any = patched_any,
 		.close = patched_close,
 	};

@@ -87,7 +87,7 @@ image_pieces_end(
 	if (rc == 0 && whole && source->ops->ended)
 		rc = source->ops->ended(source, err);
 	if (rc == 0)
-		rc = source->ops->unchanged(source, err);
+		rc = image_source_unchanged(source, err);
 	if (rc == 0 && image_source_is_unsized(source))
 		rc = image_store_reach(source->store, 0, IMAGE_SIZE_UNKNOWN,
 			&source->size, err);

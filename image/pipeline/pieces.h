@@ -85,7 +85,7 @@ image_reach image_pieces_reach(const struct image_source *source);
 
 /*
  * After the visit: the check of an untrusted stream, source->ops->ended() if
- * the visit was whole, and source->ops->unchanged(). Then sets the size of the
+ * the visit was whole, and image_source_unchanged(). Then sets the size of the
  * source if it was not known.
  */
 int image_pieces_end(

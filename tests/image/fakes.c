@@ -122,18 +122,20 @@ read_bytes(struct image_source *source, struct image_scratch *scratch,
 }
 
 static int
-unchanged(struct image_source *source, struct image_error *err)
+unchanged(struct image_store *store, struct image_error *err)
 {
-	return ((struct fake *)source)->changed
-		       ? image_fail(err, "fake", -EIO, "changed")
-		       : 0;
+	const struct fake *fake =
+		(struct fake *)((char *)store - offsetof(struct fake, store));
+
+	return fake->changed ? image_fail(err, "fake", -EIO, "changed") : 0;
 }
 
 static const struct image_source_ops ops = {
 	.extent = extent,
 	.read = read_bytes,
-	.unchanged = unchanged,
 };
+
+static const struct image_store_ops source_store_ops = {.unchanged = unchanged};
 
 void
 fake_init(struct fake *fake, const char *map, uint64_t grain, uint64_t size)
@@ -141,9 +143,11 @@ fake_init(struct fake *fake, const char *map, uint64_t grain, uint64_t size)
 	*fake = (struct fake){.source = {.ops = &ops,
 				      .format = &image_format_qcow2,
 				      .size = size},
+		.store = {.ops = &source_store_ops},
 		.map = map,
 		.grain = grain,
 		.flip = UINT64_MAX};
+	fake->source.store = &fake->store;
 	pthread_mutex_init(&fake->lock, NULL);
 }
 

@@ -21,6 +21,8 @@ struct fake_call {
 
 struct fake {
 	struct image_source source;
+	/* of the source, for unchanged() alone */
+	struct image_store store;
 	/*
 	 * One letter for each `grain` bytes of the disk: - a hole; 0 a zero
 	 * cluster; z data, all zero; c compressed data; b data of the backing

@@ -234,7 +234,7 @@ vmdk_visit(const uint8_t *data, size_t size, bool stream, unsigned char *disk,
 	size_t length = vmdk_read_disk(source, disk);
 	*whole = (length == source->size || length == MOST) &&
 		 source->ops->ended(source, &err) == 0 &&
-		 source->ops->unchanged(source, &err) == 0;
+		 image_source_unchanged(source, &err) == 0;
 	image_close(source);
 	return length;
 }

@@ -242,20 +242,6 @@ qcow2_info(const struct image_source *source, const struct image_reporter *r)
 
 /* Opens a qcow2 image as a source. */
 
-static int
-qcow2_unchanged(struct image_source *source, struct image_error *err)
-{
-	struct qcow2_source *q = qcow2_source(source);
-	struct image_store *store = source->store;
-
-	int rc = image_store_unchanged(store, err);
-	if (rc == 0 && q->base.data != store)
-		rc = image_store_unchanged(q->base.data, err);
-	if (rc == 0 && q->backing)
-		rc = q->backing->ops->unchanged(q->backing, err);
-	return rc;
-}
-
 static bool
 qcow2_any(
 	const struct image_source *source, image_store_test *test, void *opaque)
@@ -264,7 +250,7 @@ qcow2_any(
 
 	return test(source->store, opaque) ||
 	       (q->base.data != source->store && test(q->base.data, opaque)) ||
-	       (q->backing && q->backing->ops->any(q->backing, test, opaque));
+	       (q->backing && image_source_any(q->backing, test, opaque));
 }
 
 static void
@@ -286,7 +272,6 @@ qcow2_close(struct image_source *source)
 static const struct image_source_ops source_ops = {
 	.extent = qcow2_extent,
 	.read = qcow2_read,
-	.unchanged = qcow2_unchanged,
 	.info = qcow2_info,
 	.any = qcow2_any,
 	.close = qcow2_close,

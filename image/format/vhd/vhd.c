@@ -767,9 +767,7 @@ static const struct image_source_ops source_ops = {
 	.extent = vhd_extent,
 	.read = vhd_read,
 	.ended = vhd_ended,
-	.unchanged = image_single_unchanged,
 	.info = vhd_info,
-	.any = image_single_any,
 	.close = vhd_close,
 };
 

@@ -370,18 +370,6 @@ vmdk_ended(struct image_source *source, struct image_error *err)
 	return v->walk ? vmdk_walk_finish(v->walk, err) : 0;
 }
 
-static int
-vmdk_unchanged(struct image_source *source, struct image_error *err)
-{
-	struct vmdk_source *v = vmdk_source(source);
-	int rc = image_store_unchanged(source->store, err);
-
-	for (size_t i = 0; rc == 0 && i < v->count; i++)
-		if (v->extents[i].store && v->extents[i].store != source->store)
-			rc = image_store_unchanged(v->extents[i].store, err);
-	return rc;
-}
-
 static bool
 vmdk_any(
 	const struct image_source *source, image_store_test *test, void *opaque)
@@ -437,7 +425,6 @@ static const struct image_source_ops source_ops = {
 	.extent = vmdk_extent,
 	.read = vmdk_read,
 	.ended = vmdk_ended,
-	.unchanged = vmdk_unchanged,
 	.info = vmdk_info,
 	.any = vmdk_any,
 	.close = vmdk_close,
