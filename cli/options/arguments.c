@@ -50,18 +50,18 @@ parse_block(const struct cli *cli, struct image_run *run)
 	return 0;
 }
 
+/* Without the option, *number becomes 0. */
 static int
-parse_threads(const struct cli *cli, struct image_run *run)
+parse_number(
+	const struct cli *cli, enum option_id id, int most, unsigned *number)
 {
-	const char *text = cli->option[OPTION_THREADS];
-	int threads = 0;
+	const char *text = cli->option[id];
+	int value = 0;
 
-	if (text && (!cli_parse_int(text, &threads) || threads < 1 ||
-			    threads > IMAGE_MAX_THREADS))
-		return cli_usage(cli,
-			"--threads: '%s' is not a number from 1 to %d", text,
-			IMAGE_MAX_THREADS);
-	run->threads = (unsigned)threads;
+	if (text && (!cli_parse_int(text, &value) || value < 1 || value > most))
+		return cli_usage(cli, "--%s: '%s' is not a number from 1 to %d",
+			cli_options[id].name, text, most);
+	*number = (unsigned)value;
 	return 0;
 }
 
@@ -124,7 +124,8 @@ cli_run(const struct cli *cli, struct image_run *run)
 	*run = (struct image_run){0};
 	int rc = parse_block(cli, run);
 	if (rc == 0)
-		rc = parse_threads(cli, run);
+		rc = parse_number(
+			cli, OPTION_THREADS, IMAGE_MAX_THREADS, &run->threads);
 	if (rc == 0)
 		rc = parse_memory(cli, run);
 	if (rc == 0)
@@ -212,19 +213,15 @@ parse_network(const struct cli *cli, struct image_network *network)
 	const char *header = cli->option[OPTION_HTTP_HEADER];
 	const char *file = cli->option[OPTION_CACERT];
 	const char *directory = cli->option[OPTION_CAPATH];
-	const char *timeout = cli->option[OPTION_TIMEOUT];
-	int seconds = 0;
 
 	/* Others see the command line, and the header has secrets. */
 	if (header && (header[0] != '@' || !header[1]))
 		return cli_usage(
 			cli, "--http-header takes the name of a file: @FILE");
-	if (timeout && (!cli_parse_int(timeout, &seconds) || seconds < 1 ||
-			       seconds > MAX_TIMEOUT))
-		return cli_usage(cli,
-			"--timeout: '%s' is not a number from 1 to %d", timeout,
-			MAX_TIMEOUT);
-	int rc = parse_registry(cli, network);
+	int rc = parse_number(
+		cli, OPTION_TIMEOUT, MAX_TIMEOUT, &network->timeout);
+	if (rc == 0)
+		rc = parse_registry(cli, network);
 	if (rc != 0)
 		return rc;
 	/* The variable of a script is not set. */
@@ -234,7 +231,6 @@ parse_network(const struct cli *cli, struct image_network *network)
 	network->http_header_file = header ? header + 1 : NULL;
 	network->ca_file = file;
 	network->ca_directory = directory;
-	network->timeout = (unsigned)seconds;
 	network->public_redirects = cli->option[OPTION_PUBLIC_REDIRECTS] ||
 				    cli->option[OPTION_UNTRUSTED];
 	network->tls_certificates = cli->option[OPTION_TLS_CERTIFICATES];
@@ -353,11 +349,11 @@ cli_open(const struct cli *cli, struct image_open *how)
 	if (rc == 0)
 		rc = parse_memory(cli, &run);
 	if (rc == 0)
-		rc = parse_threads(cli, &run);
+		rc = parse_number(
+			cli, OPTION_THREADS, IMAGE_MAX_THREADS, &how->threads);
 	if (rc == 0)
 		rc = parse_max_size(cli, UNTRUSTED_SIZE, &how->max_size);
 	how->memory = run.memory;
-	how->threads = run.threads;
 	if (rc == 0)
 		rc = cli_source_choices(cli, how);
 	return rc ? rc : cli_cache_mode(cli, OPTION_SOURCE_CACHE, &how->direct);

@@ -211,15 +211,12 @@ begin(struct digests *digests, unsigned algorithms, struct image_error *err)
 {
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < ALGORITHMS; i++) {
-		if (!(algorithms >> i & 1))
-			continue;
-		rc = image_hash_create(&digests->list[i].hash,
-			image_algorithm_by_name(names[i], strlen(names[i])),
-			err);
-		if (rc == 0)
-			rc = image_hash_begin(digests->list[i].hash, err);
-	}
+	for (size_t i = 0; rc == 0 && i < ALGORITHMS; i++)
+		if (algorithms >> i & 1)
+			rc = image_hash_create(&digests->list[i].hash,
+				image_algorithm_by_name(
+					names[i], strlen(names[i])),
+				err);
 	return rc;
 }
 

@@ -98,8 +98,13 @@ image_hash_create(struct image_hash **out,
 			"memory",
 			image_digest_library(), algorithm->name);
 	}
-	*out = hash;
-	return 0;
+	rc = check(libcrypto.EVP_DigestInit_ex(hash->context, hash->md, NULL),
+		err);
+	if (rc < 0)
+		image_hash_destroy(hash);
+	else
+		*out = hash;
+	return rc;
 }
 
 void
@@ -110,13 +115,6 @@ image_hash_destroy(struct image_hash *hash)
 	libcrypto.EVP_MD_CTX_free(hash->context);
 	libcrypto.EVP_MD_free(hash->md);
 	free(hash);
-}
-
-int
-image_hash_begin(struct image_hash *hash, struct image_error *err)
-{
-	return check(libcrypto.EVP_DigestInit_ex(hash->context, hash->md, NULL),
-		err);
 }
 
 int

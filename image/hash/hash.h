@@ -17,7 +17,7 @@
 struct image_hash;
 
 /*
- * On success the caller destroys *out; on failure *out is NULL.
+ * Begin a digest. On success the caller destroys *out; on failure *out is NULL.
  * Returns -ENOTSUP if the build or the library does not have the algorithm.
  */
 int image_hash_create(struct image_hash **out,
@@ -25,8 +25,6 @@ int image_hash_create(struct image_hash **out,
 /* NULL is allowed. */
 void image_hash_destroy(struct image_hash *hash);
 
-/* Begin a digest; what was added before is forgotten. */
-int image_hash_begin(struct image_hash *hash, struct image_error *err);
 int image_hash_add(struct image_hash *hash, const void *bytes, size_t length,
 	struct image_error *err);
 /* Set digest, of image_algorithm.length bytes. */

@@ -32,14 +32,6 @@ image_hash_destroy(struct image_hash *hash)
 
 /* There is no hash to call these with. */
 int
-image_hash_begin(struct image_hash *hash, struct image_error *err)
-{
-	(void)hash;
-	(void)err;
-	return -ENOTSUP;
-}
-
-int
 image_hash_add(struct image_hash *hash, const void *bytes, size_t length,
 	struct image_error *err)
 {

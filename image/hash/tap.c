@@ -69,8 +69,6 @@ image_tap_expect(const struct image_expect *expect, const char *name,
 	t->name = strdup(name);
 	rc = t->name ? image_hash_create(&t->hash, expect->algorithm, err)
 		     : image_no_memory(err);
-	if (rc == 0)
-		rc = image_hash_begin(t->hash, err);
 	if (rc < 0) {
 		expect_close(&t->tap);
 		return rc;

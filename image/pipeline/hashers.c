@@ -235,8 +235,6 @@ image_hashers_create(struct image_hashers **out,
 		hasher->all = all;
 		rc = image_hash_create(&hasher->hash,
 			digests->list[all->count++].algorithm, err);
-		if (rc == 0)
-			rc = image_hash_begin(hasher->hash, err);
 	}
 	if (rc < 0) {
 		image_hashers_destroy(all);

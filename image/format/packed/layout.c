@@ -80,10 +80,8 @@ set_platform(
 static int
 hash_open(struct image_hash **hash, struct image_error *err)
 {
-	int rc = image_hash_create(
+	return image_hash_create(
 		hash, image_algorithm_by_name("sha256", 6), err);
-
-	return rc < 0 ? rc : image_hash_begin(*hash, err);
 }
 
 int
