@@ -15,9 +15,9 @@ struct image_slices {
 	/* bytes of all slices, and their limit */
 	size_t bytes;
 	size_t limit;
-	struct image_slice *newest;
-	struct image_slice *oldest;
-	struct image_slice *buckets[1 << BUCKET_BITS];
+	/* from the most to the least recently used */
+	TAILQ_HEAD(order, image_slice) order;
+	LIST_HEAD(bucket, image_slice) buckets[1 << BUCKET_BITS];
 };
 
 struct image_slices *
@@ -27,6 +27,7 @@ image_slices_create(size_t bytes)
 	if (cache) {
 		pthread_mutex_init(&cache->mutex, NULL);
 		cache->limit = bytes;
+		TAILQ_INIT(&cache->order);
 	}
 	return cache;
 }
@@ -36,9 +37,9 @@ image_slices_destroy(struct image_slices *cache)
 {
 	if (!cache)
 		return;
-	while (cache->newest) {
-		struct image_slice *slice = cache->newest;
-		cache->newest = slice->older;
+	struct image_slice *slice;
+	while ((slice = TAILQ_FIRST(&cache->order))) {
+		TAILQ_REMOVE(&cache->order, slice, in_order);
 		free(slice);
 	}
 	pthread_mutex_destroy(&cache->mutex);
@@ -46,7 +47,7 @@ image_slices_destroy(struct image_slices *cache)
 }
 
 /* Offsets are multiples of 512: Fibonacci hashing spreads them. */
-static struct image_slice **
+static struct bucket *
 bucket_of(struct image_slices *cache, const struct image_store *store,
 	uint64_t offset)
 {
@@ -55,67 +56,39 @@ bucket_of(struct image_slices *cache, const struct image_store *store,
 			       (64 - BUCKET_BITS)];
 }
 
-static void
-list_remove(struct image_slices *cache, struct image_slice *slice)
-{
-	*(slice->newer ? &slice->newer->older : &cache->newest) = slice->older;
-	*(slice->older ? &slice->older->newer : &cache->oldest) = slice->newer;
-}
-
-static void
-list_add(struct image_slices *cache, struct image_slice *slice)
-{
-	slice->newer = NULL;
-	slice->older = cache->newest;
-	*(slice->older ? &slice->older->newer : &cache->oldest) = slice;
-	cache->newest = slice;
-}
-
 /* Returns the slice with one more user, or NULL if the slice is not cached. */
 static struct image_slice *
 find(struct image_slices *cache, struct image_store *store, uint64_t offset)
 {
-	struct image_slice *slice = *bucket_of(cache, store, offset);
+	struct image_slice *slice = LIST_FIRST(bucket_of(cache, store, offset));
 
 	while (slice && (slice->store != store || slice->offset != offset))
-		slice = slice->next_in_bucket;
+		slice = LIST_NEXT(slice, in_bucket);
 	if (slice) {
 		slice->users++;
-		list_remove(cache, slice);
-		list_add(cache, slice);
+		TAILQ_REMOVE(&cache->order, slice, in_order);
+		TAILQ_INSERT_HEAD(&cache->order, slice, in_order);
 	}
 	return slice;
 }
 
 static void
-evict(struct image_slices *cache, struct image_slice *slice)
-{
-	struct image_slice **at = bucket_of(cache, slice->store, slice->offset);
-
-	while (*at != slice)
-		at = &(*at)->next_in_bucket;
-	*at = slice->next_in_bucket;
-	list_remove(cache, slice);
-	cache->bytes -= slice->length;
-	free(slice);
-}
-
-static void
 insert(struct image_slices *cache, struct image_slice *slice)
 {
-	struct image_slice **bucket =
-		bucket_of(cache, slice->store, slice->offset);
-
-	slice->next_in_bucket = *bucket;
-	*bucket = slice;
-	list_add(cache, slice);
+	LIST_INSERT_HEAD(bucket_of(cache, slice->store, slice->offset), slice,
+		in_bucket);
+	TAILQ_INSERT_HEAD(&cache->order, slice, in_order);
 	cache->bytes += slice->length;
 	/* Few slices are in use, because a thread uses one at a time. */
-	struct image_slice *old = cache->oldest;
+	struct image_slice *old = TAILQ_LAST(&cache->order, order);
 	while (old && cache->bytes > cache->limit) {
-		struct image_slice *newer = old->newer;
-		if (old->users == 0)
-			evict(cache, old);
+		struct image_slice *newer = TAILQ_PREV(old, order, in_order);
+		if (old->users == 0) {
+			LIST_REMOVE(old, in_bucket);
+			TAILQ_REMOVE(&cache->order, old, in_order);
+			cache->bytes -= old->length;
+			free(old);
+		}
 		old = newer;
 	}
 }

@@ -6,6 +6,7 @@
  * backing chain, or grain tables. Any thread may call image_slices_get() and
  * image_slices_put().
  */
+#include <sys/queue.h>
 #include "store/store.h"
 
 struct image_slices;
@@ -19,10 +20,8 @@ struct image_slice {
 	/* threads that use the slice; the cache's mutex guards this and the
 	 * lists */
 	unsigned users;
-	struct image_slice *next_in_bucket;
-	/* from the most to the least recently used */
-	struct image_slice *newer;
-	struct image_slice *older;
+	LIST_ENTRY(image_slice) in_bucket;
+	TAILQ_ENTRY(image_slice) in_order;
 	/* every word is 0 */
 	bool zero;
 	/* the table's entries as in the file */

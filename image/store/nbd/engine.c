@@ -128,12 +128,11 @@ image_nbd_run(struct image_nbd_store *nbd, struct image_nbd_call *call,
 	call->under_way = 0;
 	call->rc = 0;
 	call->err = err;
-	call->later = NULL;
+	call->listed = true;
 	call->done = false;
 	image_nbd_condition(&call->changed);
 	pthread_mutex_lock(&nbd->lock);
-	*nbd->queue_end = call;
-	nbd->queue_end = &call->later;
+	TAILQ_INSERT_TAIL(&nbd->queue, call, later);
 	wake(nbd);
 	while (!call->done)
 		await(nbd, &call->changed);
@@ -146,15 +145,9 @@ image_nbd_run(struct image_nbd_store *nbd, struct image_nbd_call *call,
 static void
 unlist(struct image_nbd_store *nbd, struct image_nbd_call *call)
 {
-	struct image_nbd_call **at = &nbd->calls;
-
-	while (*at && *at != call)
-		at = &(*at)->later;
-	if (!*at)
-		return;
-	*at = call->later;
-	if (!*at)
-		nbd->calls_end = at;
+	if (call->listed)
+		TAILQ_REMOVE(&nbd->calls, call, later);
+	call->listed = false;
 }
 
 /* The caller may free the call after that. */
@@ -454,7 +447,7 @@ fill_slot(struct image_nbd_store *nbd, struct image_nbd_slot *slot)
 	struct image_nbd_call *call;
 
 	/* A call that failed ends with its last request. */
-	while ((call = nbd->calls) && call->rc < 0)
+	while ((call = TAILQ_FIRST(&nbd->calls)) && call->rc < 0)
 		unlist(nbd, call);
 	if (!call)
 		return false;
@@ -495,7 +488,8 @@ send_all(struct image_nbd_store *nbd)
 {
 	for (int i = 0; i < NBD_SLOTS; i++) {
 		struct image_nbd_slot *slot = &nbd->slots[i];
-		if (slot->connection || (!slot->call && !nbd->calls))
+		if (slot->connection ||
+			(!slot->call && TAILQ_EMPTY(&nbd->calls)))
 			continue;
 		struct image_nbd_connection *connection = choose(nbd);
 		if (!connection)
@@ -542,8 +536,8 @@ fail_all(struct image_nbd_store *nbd, int rc, const struct image_error *err)
 		fail_call(nbd, &nbd->slots[i], EIO);
 		free_slot(&nbd->slots[i]);
 	}
-	while (nbd->calls) {
-		struct image_nbd_call *call = nbd->calls;
+	struct image_nbd_call *call;
+	while ((call = TAILQ_FIRST(&nbd->calls))) {
 		*call->err = nbd->err;
 		call->rc = nbd->rc;
 		end_call(nbd, call);
@@ -786,15 +780,9 @@ take_calls(struct image_nbd_store *nbd)
 {
 	pthread_mutex_lock(&nbd->lock);
 	bool quit = nbd->quit;
-	struct image_nbd_call *calls = nbd->queue;
-	if (calls) {
-		*nbd->calls_end = calls;
-		nbd->calls_end = nbd->queue_end;
-		nbd->queue = NULL;
-		nbd->queue_end = &nbd->queue;
-	}
+	TAILQ_CONCAT(&nbd->calls, &nbd->queue, later);
 	pthread_mutex_unlock(&nbd->lock);
-	if (nbd->rc < 0 && nbd->calls) {
+	if (nbd->rc < 0 && !TAILQ_EMPTY(&nbd->calls)) {
 		struct image_error err = nbd->err;
 		fail_all(nbd, nbd->rc, &err);
 	}
@@ -820,8 +808,8 @@ loop(void *opaque)
 int
 image_nbd_start(struct image_nbd_store *nbd, struct image_error *err)
 {
-	nbd->queue_end = &nbd->queue;
-	nbd->calls_end = &nbd->calls;
+	TAILQ_INIT(&nbd->queue);
+	TAILQ_INIT(&nbd->calls);
 	for (int i = 0; i < NBD_CONNECTIONS; i++)
 		nbd->connections[i].nbd = nbd;
 	for (int i = 0; i < NBD_SLOTS; i++)

@@ -24,6 +24,7 @@
  */
 #include <libnbd.h>
 #include <pthread.h>
+#include <sys/queue.h>
 #include "store/store.h"
 
 /*
@@ -87,11 +88,15 @@ struct image_nbd_call {
 	unsigned under_way;
 	int rc;
 	struct image_error *err;
-	struct image_nbd_call *later;
+	/* in a list of the store */
+	TAILQ_ENTRY(image_nbd_call) later;
+	bool listed;
 	/* under the store's lock */
 	bool done;
 	pthread_cond_t changed;
 };
+
+TAILQ_HEAD(image_nbd_calls, image_nbd_call);
 
 struct image_nbd_store;
 struct image_nbd_connection;
@@ -173,8 +178,7 @@ struct image_nbd_store {
 	pthread_mutex_t lock;
 	pthread_cond_t opened;
 	/* Under the lock. */
-	struct image_nbd_call *queue;
-	struct image_nbd_call **queue_end;
+	struct image_nbd_calls queue;
 	bool quit;
 	/* the first connection is ready, or failed */
 	bool open;
@@ -183,8 +187,7 @@ struct image_nbd_store {
 	struct image_error err;
 
 	/* Of the store's thread alone. */
-	struct image_nbd_call *calls;
-	struct image_nbd_call **calls_end;
+	struct image_nbd_calls calls;
 	struct image_nbd_slot slots[NBD_SLOTS];
 	/* the first one is connected again if it is lost; the others are made
 	 * by the first request that finds another one under way */
