@@ -115,10 +115,11 @@ make_footer(
 }
 
 static int
-set_size(struct sink *s, uint64_t size, struct image_error *err)
+vhd_sink_resize(struct image_sink *sink, uint64_t size, struct image_error *err)
 {
+	struct sink *s = (struct sink *)sink;
 	uint64_t unit = s->exact ? VHD_SECTOR : ROUND;
-	struct image_store *store = s->base.store;
+	struct image_store *store = sink->store;
 
 	s->disk = size;
 	if (size > VHD_MAX_SIZE)
@@ -127,14 +128,8 @@ set_size(struct sink *s, uint64_t size, struct image_error *err)
 			" bytes",
 			size);
 	/* A file with nothing but a footer begins as a dynamic disk. */
-	s->base.size = size ? (size + unit - 1) / unit * unit : unit;
-	return store->ops->resize(store, s->base.size + VHD_FOOTER, err);
-}
-
-static int
-vhd_sink_resize(struct image_sink *sink, uint64_t size, struct image_error *err)
-{
-	return set_size((struct sink *)sink, size, err);
+	sink->size = size ? (size + unit - 1) / unit * unit : unit;
+	return store->ops->resize(store, sink->size + VHD_FOOTER, err);
 }
 
 static int
@@ -174,7 +169,8 @@ vhd_create(struct image_store *store, const struct image_create *create,
 	s->exact = create->exact;
 	/* First, so that a size that the file system refuses fails before the
 	 * copy. */
-	int rc = create->unsized ? 0 : set_size(s, create->size, err);
+	int rc = create->unsized ? 0
+				 : vhd_sink_resize(&s->base, create->size, err);
 	if (rc < 0) {
 		free(s);
 		return rc;

@@ -1225,12 +1225,6 @@ vhd_check(struct image_store *store, struct image_verdict *verdict,
 
 /* VHD: the format as the other layers see it. */
 
-static bool
-vhd_probe(const unsigned char *head, size_t length)
-{
-	return vhd_has_cookie(head, length);
-}
-
 static int
 vhd_open(struct image_store *store, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
@@ -1244,7 +1238,7 @@ const struct image_format image_format_vhd = {
 	.suffixes = ".vhd .vpc",
 	.footer = true,
 	.streams = true,
-	.probe = vhd_probe,
+	.probe = vhd_has_cookie,
 	.open = vhd_open,
 	.check = vhd_check,
 	.options = vhd_options,

@@ -281,16 +281,18 @@ vmdk_sink_reserve(struct image_sink *sink, struct image_place *place,
 
 /* Set the size and the directory that follows from it. */
 static int
-set_size(struct sink *s, uint64_t size, struct image_error *err)
+vmdk_sink_resize(
+	struct image_sink *sink, uint64_t size, struct image_error *err)
 {
 	if (size > VMDK_MAX_DIRECTORY * COVERED)
-		return image_fail(err, s->base.store->name, -EFBIG,
+		return image_fail(err, sink->store->name, -EFBIG,
 			"a disk of %" PRIu64 " bytes is larger than VMDK "
 			"allows",
 			size);
 	size = vmdk_align(size);
-	s->base.size = size;
-	return grow(s, size / COVERED + (size % COVERED != 0), err);
+	sink->size = size;
+	return grow(
+		vmdk_sink(sink), size / COVERED + (size % COVERED != 0), err);
 }
 
 /* directory: the sector, or VMDK_AT_END. */
@@ -371,13 +373,6 @@ write_head(struct sink *s, struct image_error *err)
 }
 
 static int
-vmdk_sink_resize(
-	struct image_sink *sink, uint64_t size, struct image_error *err)
-{
-	return set_size(vmdk_sink(sink), size, err);
-}
-
-static int
 vmdk_sink_finish(struct image_sink *sink, struct image_error *err)
 {
 	struct sink *s = vmdk_sink(sink);
@@ -452,7 +447,7 @@ vmdk_sink_begin(struct sink *s, struct image_error *err)
 	if (rc == 0 && s->create.unsized)
 		s->base.size = IMAGE_SIZE_UNKNOWN;
 	else if (rc == 0)
-		rc = set_size(s, s->create.size, err);
+		rc = vmdk_sink_resize(&s->base, s->create.size, err);
 	return rc == 0 && s->base.store->forward ? write_head(s, err) : rc;
 }
 
