@@ -50,11 +50,4 @@ image_nbd_open(const char *address, const struct image_store_how *how,
 		"needs libnbd, which this hone was built without: install "
 		"libnbd-dev, then build with -Dlibnbd=enabled");
 }
-
-int
-image_nbd_open_target(const char *address, const struct image_store_how *how,
-	struct image_store **out, struct image_error *err)
-{
-	return image_nbd_open(address, how, out, err);
-}
 #endif

@@ -14,15 +14,15 @@ typedef int (*open_fn)(const char *address, const struct image_store_how *how,
 struct scheme {
 	const char *name;
 	open_fn open;
-	open_fn target;
+	bool writable;
 };
 
 /* Ends with a NULL name. */
 static const struct scheme schemes[] = {
-#define IMAGE_SCHEME(name, open, target) {name, open, target},
+#define IMAGE_SCHEME(name, open, writable) {name, open, writable},
 #include "store/schemes.def"
 #undef IMAGE_SCHEME
-	{NULL, NULL, NULL},
+	{NULL, NULL, false},
 };
 
 /* Returns the scheme of an address, in upper or lower case, or NULL for a path.
@@ -253,7 +253,7 @@ image_address_is_plain(const char *address, bool plain_http)
 
 /* Open an address by its scheme in lower case. */
 static int
-open_with(open_fn open, const struct scheme *scheme, const char *address,
+open_with(const struct scheme *scheme, const char *address,
 	const struct image_store_how *how, struct image_store **out,
 	struct image_error *err)
 {
@@ -262,7 +262,7 @@ open_with(open_fn open, const struct scheme *scheme, const char *address,
 	if (!lower)
 		return image_no_memory(err);
 	memcpy(lower, scheme->name, strlen(scheme->name));
-	int rc = open(lower, how, out, err);
+	int rc = scheme->open(lower, how, out, err);
 	free(lower);
 	return rc;
 }
@@ -278,7 +278,7 @@ image_store_open_address(const char *address, const struct image_store_how *how,
 		return image_store_open_stdin(how, out, err);
 	if (!scheme)
 		return image_store_open(address, NULL, how, out, err);
-	return open_with(scheme->open, scheme, address, how, out, err);
+	return open_with(scheme, address, how, out, err);
 }
 
 int
@@ -286,15 +286,17 @@ image_store_open_target(const char *address, const struct image_store_how *how,
 	struct image_store **out, struct image_error *err)
 {
 	const struct scheme *scheme = scheme_of(address);
+	struct image_store_how target_how = *how;
 
 	*out = NULL;
 	if (strcmp(address, "-") == 0)
 		return image_store_open_stdout(how, out, err);
 	if (!scheme)
 		return image_device_open(address, how, out, err);
-	if (!scheme->target)
+	if (!scheme->writable)
 		return image_fail(err, address, -ENOTSUP,
 			"cannot be written: %s: is for reading only",
 			scheme->name);
-	return open_with(scheme->target, scheme, address, how, out, err);
+	target_how.writable = true;
+	return open_with(scheme, address, &target_how, out, err);
 }

@@ -8,14 +8,11 @@
  */
 #include "store/store.h"
 
-#define IMAGE_SCHEME(name, open, target)                                       \
+#define IMAGE_SCHEME(name, open, writable)                                     \
 	int open(const char *address, const struct image_store_how *how,       \
 		struct image_store **out, struct image_error *err);
 #include "store/schemes.def"
 #undef IMAGE_SCHEME
-int image_nbd_open_target(const char *address,
-	const struct image_store_how *how, struct image_store **out,
-	struct image_error *err);
 
 /* Returns whether the settings of the user make s3: use http. */
 bool image_s3_is_plain(void);

@@ -226,6 +226,8 @@ struct image_store_how {
 	bool force_share;
 	bool direct;
 	bool drop_cache;
+	/* for an address: open it for writing, too */
+	bool writable;
 	/* for a target: write into a regular file that exists */
 	bool in_place;
 	/* image_store_use() takes the descriptor over, also on failure */

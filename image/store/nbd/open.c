@@ -88,7 +88,7 @@ check_address(const char *address, const struct image_store_how *how,
 
 /* Returns NULL without memory. */
 static struct image_nbd_store *
-create(const char *address, const struct image_store_how *how, bool writable)
+create(const char *address, const struct image_store_how *how)
 {
 	struct image_nbd_store *nbd = calloc(1, sizeof(*nbd));
 
@@ -101,7 +101,7 @@ create(const char *address, const struct image_store_how *how, bool writable)
 	pthread_mutex_init(&nbd->watch_lock, NULL);
 	nbd->wake = -1;
 	nbd->trace = how->network.nbd_trace;
-	nbd->writable = writable;
+	nbd->writable = how->writable;
 	nbd->limit_ns = (how->network.timeout ? how->network.timeout
 					      : DEFAULT_LIMIT_S) *
 			UINT64_C(1000000000);
@@ -125,9 +125,9 @@ create(const char *address, const struct image_store_how *how, bool writable)
 	return NULL;
 }
 
-static int
-open_store(const char *address, const struct image_store_how *how,
-	bool writable, struct image_store **out, struct image_error *err)
+int
+image_nbd_open(const char *address, const struct image_store_how *how,
+	struct image_store **out, struct image_error *err)
 {
 	*out = NULL;
 	int rc = check_address(address, how, err);
@@ -135,7 +135,7 @@ open_store(const char *address, const struct image_store_how *how,
 		rc = image_load(&library, err);
 	if (rc < 0)
 		return rc;
-	struct image_nbd_store *nbd = create(address, how, writable);
+	struct image_nbd_store *nbd = create(address, how);
 	if (!nbd)
 		return image_no_memory(err);
 	rc = image_nbd_start(nbd, err);
@@ -145,18 +145,4 @@ open_store(const char *address, const struct image_store_how *how,
 	}
 	*out = &nbd->store;
 	return 0;
-}
-
-int
-image_nbd_open(const char *address, const struct image_store_how *how,
-	struct image_store **out, struct image_error *err)
-{
-	return open_store(address, how, false, out, err);
-}
-
-int
-image_nbd_open_target(const char *address, const struct image_store_how *how,
-	struct image_store **out, struct image_error *err)
-{
-	return open_store(address, how, true, out, err);
 }
