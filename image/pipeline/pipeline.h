@@ -9,17 +9,6 @@
  * tickets: reserve places, report), write. Every thread runs any stage that has
  * a chunk waiting, so that one thread and several threads run the same code.
  *
- * Chunks come from one hone_mempool, which bounds the memory. A thread takes a
- * chunk before it takes a ticket, so the chunk of the oldest ticket never waits
- * for another one. Chunks that have their places wait for a writer in a
- * hone_ring.
- *
- * An error of cut or work takes effect in the order of tickets, so that the
- * error does not depend on the number of threads. An error of write takes
- * effect immediately. After an error no more chunks are cut, chunks in progress
- * are dropped, and image_pipeline_run() returns the error after every thread
- * has stopped.
- *
  *   copy.c       a source into a sink, with blocks that the file system
  *                shares; encode.c: clusters of -c; pack.c: -O gce, --pack
  *   digest.c     and compare.c, map.c, blocks.c: the other visits
@@ -109,6 +98,17 @@ struct image_plan {
  * Visit the disk with the options of run. Sets *threads to the number of
  * threads that worked.
  * Returns 0, 1 if order() ended the run, or the first error.
+ *
+ * Chunks come from one hone_mempool, which bounds the memory. A thread takes a
+ * chunk before it takes a ticket, so the chunk of the oldest ticket never waits
+ * for another one. Chunks that have their places wait for a writer in a
+ * hone_ring.
+ *
+ * An error of cut or work takes effect in the order of tickets, so that the
+ * error does not depend on the number of threads. An error of write takes
+ * effect immediately. After an error no more chunks are cut, chunks in progress
+ * are dropped, and image_pipeline_run() returns the error after every thread
+ * has stopped.
  */
 int image_pipeline_run(const struct image_plan *plan,
 	const struct image_run *run, unsigned *threads,

@@ -6,10 +6,6 @@
  * format on a store does not deal with descriptors, alignment, the page cache
  * or durability.
  *
- * Every function may be called by several threads at once, except open and
- * close. Offsets plus lengths stay at or below INT64_MAX: callers check sums of
- * values that come from a file.
- *
  *	address.c	opens an address: a path, or a scheme of schemes.def
  *	open.c		opens a path; path.c: finds where a path leads
  *	file.c		a file or a device; holes.c: its holes; zero.c: zeros
@@ -50,6 +46,10 @@ enum image_layer {
 /*
  * The operations of a kind of store. A member is NULL only if its comment
  * allows NULL.
+ *
+ * Every function may be called by several threads at once, except open and
+ * close. Offsets plus lengths stay at or below INT64_MAX: callers check sums of
+ * values that come from a file.
  */
 struct image_store_ops {
 	/* Read exactly length bytes. The end of the store inside the range is
