@@ -9,6 +9,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Address and MemorySanitizer do not see what assembly does, and that of GCC
+ * does not see masked moves. */
+#if defined(__SANITIZE_ADDRESS__)
+#define HONE_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define HONE_SANITIZED 1
+#endif
+#endif
+#ifndef HONE_SANITIZED
+#define HONE_SANITIZED 0
+#endif
+
 /* A row of variants.def. First member of each part's struct of a variant. */
 struct hone_variant {
 	const char *name;

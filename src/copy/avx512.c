@@ -6,19 +6,6 @@
 #define VARIANT avx512
 #include "ymm.h"
 
-/* Address and MemorySanitizer do not see what assembly does, and that of GCC
- * does not see masked moves. */
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 /*
  * Copies 8 to 64 bytes in one masked move. The CPU cannot forward a masked
  * store to a load. Callers are likely to read the first word next, so a second
@@ -35,7 +22,7 @@ copy_upto64(unsigned char *d, const unsigned char *s, size_t n)
 		copy_upto7(d, s, n);
 		return;
 	}
-	if (SANITIZED) {
+	if (HONE_SANITIZED) {
 		memcpy(d, s, n);
 		return;
 	}
@@ -77,7 +64,7 @@ hone_copy_short_avx512(void *dst, const void *src, size_t n)
 		copy_upto3(dst, src, n);
 		return;
 	}
-	if (SANITIZED) {
+	if (HONE_SANITIZED) {
 		copy_upto64(dst, src, n);
 		return;
 	}
@@ -104,7 +91,7 @@ clear_upto64(unsigned char *d, size_t n)
 {
 	__mmask64 in = _bzhi_u64(~0ull, (unsigned)n);
 
-	if (SANITIZED && n > 0)
+	if (HONE_SANITIZED && n > 0)
 		memset(d, 0, n);
 	else
 		_mm512_mask_storeu_epi8(d, in, _mm512_setzero_si512());

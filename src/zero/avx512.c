@@ -9,6 +9,16 @@
 #define OR3_TABLE 0xfe /* vpternlog truth table of a | b | c */
 #define OR3(a, b, c) _mm512_ternarylogic_epi64(a, b, c, OR3_TABLE)
 
+/* Reads the first and the last byte, for sanitizers. */
+TARGET static inline void
+touch(const unsigned char *p, size_t len)
+{
+	if (HONE_SANITIZED && len > 0) {
+		(void)*(const volatile unsigned char *)p;
+		(void)*(const volatile unsigned char *)(p + len - 1);
+	}
+}
+
 /*
  * Tests up to 64 bytes in one masked load: bit i of the result for byte i. If
  * 64 bytes from p would reach into the next page, the load ends with the buffer
@@ -24,6 +34,7 @@ nonzero_upto64(const unsigned char *p, size_t len)
 	const void *at = (const void *)((uintptr_t)p - back);
 	__m512i v = _mm512_maskz_loadu_epi8(in, at);
 
+	touch(p, len);
 	return _mm512_test_epi8_mask(v, v) >> back;
 }
 
@@ -68,6 +79,7 @@ avx512_short_is(const unsigned char *p, size_t len)
 		return true;
 	if (__builtin_expect(reaches_next_page(p, 64) & (len < 64), 0))
 		return nonzero_upto64(p, len) == 0;
+	touch(p, len);
 	a = _mm512_maskz_loadu_epi8(in, p);
 	b = _mm512_maskz_loadu_epi8(in, p + smaller(64, last));
 	c = _mm512_maskz_loadu_epi8(in, p + smaller(128, last));
