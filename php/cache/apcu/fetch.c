@@ -2,12 +2,6 @@
 /* apcu_fetch(), apcu_exists() and apcu_delete(). */
 #include "apcu.h"
 
-static bool
-fetch_one(zend_string *key, zval *value)
-{
-	return php_hone_apcu_on() && php_hone_cache_fetch(key, value);
-}
-
 static void
 fetch_each(zval *result, HashTable *keys)
 {
@@ -26,7 +20,7 @@ fetch_each(zval *result, HashTable *keys)
 		}
 		/* __wakeup() may assign to a reference that has the key. */
 		name = zend_string_copy(Z_STR_P(key));
-		if (fetch_one(name, &value))
+		if (php_hone_apcu_on() && php_hone_cache_fetch(name, &value))
 			zend_hash_update(Z_ARRVAL_P(result), name, &value);
 		zend_string_release(name);
 	}
@@ -50,7 +44,8 @@ HONE_FUNCTION(apcu_fetch)
 			convert_to_string(key);
 		if (EG(exception))
 			return;
-		found = fetch_one(Z_STR_P(key), return_value);
+		found = php_hone_apcu_on() &&
+			php_hone_cache_fetch(Z_STR_P(key), return_value);
 		if (!found)
 			ZVAL_FALSE(return_value);
 		/* As in APCu: a value whose __wakeup() throws was found. */

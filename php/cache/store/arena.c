@@ -157,16 +157,6 @@ lay_out(struct php_hone_store *store, const struct php_hone_store_attr *attr)
 	}
 }
 
-/* Make an arena of one free block. */
-static void
-make_arena(struct php_hone_store *store, struct php_hone_shard *shard)
-{
-	php_hone_set_block(store, shard->first,
-		php_hone_word(shard->end - shard->first, PHP_HONE_FREE, 0));
-	shard->hand = shard->first;
-	php_hone_arena_rebuild(store, shard);
-}
-
 static int
 init_mutex(struct php_hone_shard *shard)
 {
@@ -199,7 +189,12 @@ fill(struct php_hone_store *store, const struct php_hone_store_attr *attr)
 	lay_out(store, attr);
 	for (unsigned i = 0; i < store->n_shards; i++) {
 		struct php_hone_shard *shard = &store->shards[i];
-		make_arena(store, shard);
+		/* One free block. */
+		php_hone_set_block(store, shard->first,
+			php_hone_word(
+				shard->end - shard->first, PHP_HONE_FREE, 0));
+		shard->hand = shard->first;
+		php_hone_arena_rebuild(store, shard);
 		int error = init_mutex(shard);
 		if (error != 0)
 			return error;

@@ -160,15 +160,6 @@ php_hone_reclaim_some(
 		php_hone_reclaim_all(store, shard);
 }
 
-/* Whether readers hold back more than when all slots were closed. The requests
- * that were closed still hold back what they had. */
-static bool
-more_is_held(const struct php_hone_shard *shard)
-{
-	return shard->held_back >
-	       shard->closed_at + php_hone_free_units(shard) / 8;
-}
-
 static void
 close_in_time(struct php_hone_store *store, struct php_hone_shard *shard,
 	uint32_t units)
@@ -178,7 +169,10 @@ close_in_time(struct php_hone_store *store, struct php_hone_shard *shard,
 		php_hone_reclaim_all(store, shard);
 	if (!php_hone_held_must_end(shard, units)) {
 		shard->closed_at = 0;
-	} else if (more_is_held(shard)) {
+	} else if (shard->held_back >
+		   shard->closed_at + php_hone_free_units(shard) / 8) {
+		/* More than when all slots were closed: the requests that were
+		 * closed still hold back what they had. */
 		php_hone_readers_close(store, 0);
 		shard->closed_at = shard->held_back;
 	}
