@@ -22,12 +22,12 @@ put_single store        putting  release -       EXIT_STORE
 put_single load         closed   relaxed -       EXIT_LOAD
 is_over    load         closed   acquire -       OVER_LOAD
 may_spin   load         cpu      relaxed -       -
-spin       load         brief    relaxed -       -
 calm_needed load        slow     relaxed -       -
 give_way   load         calm     relaxed -       -
 give_way   store        slow     relaxed -       -
 give_way   load         slow     relaxed -       -
 give_way   store        calm     relaxed -       -
+spin       load         brief    relaxed -       -
 note       load         brief    relaxed -       -
 note       store        brief    relaxed -       -
 note       load         calm     relaxed -       -
