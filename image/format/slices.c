@@ -15,8 +15,9 @@ struct image_slices {
 	/* bytes of all slices, and their limit */
 	size_t bytes;
 	size_t limit;
-	/* from the most to the least recently used */
-	TAILQ_HEAD(order, image_slice) order;
+	/* From the least to the most recently used: TAILQ_LAST() and
+	 * TAILQ_PREV() break the rules of strict aliasing. */
+	TAILQ_HEAD(, image_slice) order;
 	LIST_HEAD(bucket, image_slice) buckets[1 << BUCKET_BITS];
 };
 
@@ -67,7 +68,7 @@ find(struct image_slices *cache, struct image_store *store, uint64_t offset)
 	if (slice) {
 		slice->users++;
 		TAILQ_REMOVE(&cache->order, slice, in_order);
-		TAILQ_INSERT_HEAD(&cache->order, slice, in_order);
+		TAILQ_INSERT_TAIL(&cache->order, slice, in_order);
 	}
 	return slice;
 }
@@ -77,12 +78,12 @@ insert(struct image_slices *cache, struct image_slice *slice)
 {
 	LIST_INSERT_HEAD(bucket_of(cache, slice->store, slice->offset), slice,
 		in_bucket);
-	TAILQ_INSERT_HEAD(&cache->order, slice, in_order);
+	TAILQ_INSERT_TAIL(&cache->order, slice, in_order);
 	cache->bytes += slice->length;
 	/* Few slices are in use, because a thread uses one at a time. */
-	struct image_slice *old = TAILQ_LAST(&cache->order, order);
+	struct image_slice *old = TAILQ_FIRST(&cache->order);
 	while (old && cache->bytes > cache->limit) {
-		struct image_slice *newer = TAILQ_PREV(old, order, in_order);
+		struct image_slice *newer = TAILQ_NEXT(old, in_order);
 		if (old->users == 0) {
 			LIST_REMOVE(old, in_bucket);
 			TAILQ_REMOVE(&cache->order, old, in_order);
