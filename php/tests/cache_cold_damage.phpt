@@ -72,6 +72,9 @@ for ($n = 10001; $n < 10001 + 2 * $size; $n++, $tried++) {
     $change($find("\x8cmarker $n") - 2 + intdiv($tried, 2), $tried % 2 ? 0xff : 1 << $n % 8);
     ini_set('hone.cache_read', $modes[($tried ^ $tried >> 1) & 1]);
     $missed += Cache::fetch('key', 'missed') === 'missed' && !Cache::exists('key');
+    if ($tried === 100) {
+        ini_set('log_errors', 0); // on a slow machine, the rest takes more than a minute
+    }
 }
 var_dump($size > 60, $tried === 2 * $size, $missed === $tried, Cache::fetch('other'));
 var_dump(Cache::store('key', $value(20000)), Cache::fetch('key') === $value(20000));

@@ -81,7 +81,7 @@ files();
 
 echo "-- no place\n";
 serve('-q -d hone.cache_snapshot=relative');
-serve('-q -d hone.cache_snapshot=/nonexistent/x');
+serve("-q -d hone.cache_snapshot=$file.absent/x");
 serve("-q -d hone.cache_snapshot=$file.php/x");
 
 echo "-- neither is a server: a command, and php-cgi with a script or with one request of CGI\n";
@@ -134,11 +134,11 @@ snapshot snapshot.blog snapshot.shop
 ["default",0,1,true]
 
 Warning: hone.cache_snapshot: "relative", pool "default": it is not an absolute path; there is no snapshot in Unknown on line 0
--q -d hone.cache_snapshot=/nonexistent/x
+-q -d hone.cache_snapshot=DIR/snapshot.absent/x
 ["default",0,1,true]
-hone.cache_snapshot: /nonexistent/x: No such file or directory
+hone.cache_snapshot: DIR/snapshot.absent/x: No such file or directory
 
-Warning: hone.cache_snapshot: /nonexistent/x: the folder is not writable: No such file or directory; the cache will not be saved in Unknown on line 0
+Warning: hone.cache_snapshot: DIR/snapshot.absent/x: the folder is not writable: No such file or directory; the cache will not be saved in Unknown on line 0
 -q -d hone.cache_snapshot=DIR/snapshot.php/x
 ["default",0,1,true]
 hone.cache_snapshot: DIR/snapshot.php/x: Not a directory
