@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parses the arguments of a script of ./dev, and does not run the script:
-arguments.py COMMAND SCRIPT ARGUMENT... ./dev calls it before it builds anything. If
-SCRIPT would refuse an ARGUMENT, prints why in one line, and the status is 1."""
+arguments.py COMMAND SCRIPT ARGUMENT... ./dev calls it before it builds anything. If the
+parser of SCRIPT would refuse an ARGUMENT, prints why in one line, and the status is 1."""
 import argparse
 import os
 import runpy
@@ -11,7 +11,8 @@ COMMAND, SCRIPT = sys.argv[1:3]
 
 
 def refuse(parser, why):
-    """End with one line that lists what a user may type; ./dev types the rest."""
+    """End with one line that lists the options, without those that are required
+    and hence given by ./dev."""
     names = [action.option_strings[-1] for action in parser._actions
              if action.option_strings and action.help != argparse.SUPPRESS
              and action.dest not in GIVEN]

@@ -318,9 +318,20 @@ def print_hits(report):
     return judged
 
 
+def known_part(name):
+    """The type of an argument: a folder of bench that has a benchmark."""
+    parts = sorted(p.parent.name for p in HERE.parent.glob("*/*_bench.cc"))
+    if name not in parts:
+        raise argparse.ArgumentTypeError(
+            f"'{name}' is not a part; the parts are: {' '.join(parts)}, or "
+            "one of: args cache convert dpdk php reach")
+    return name
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", nargs="*", help="default: all parts")
+    parser.add_argument("part", nargs="*", type=known_part,
+                        help="default: all parts")
     parser.add_argument("--build", type=pathlib.Path,
                         help="a build folder with benchmarks")
     parser.add_argument("--rivals", choices=("newest", "debian12"),
