@@ -93,19 +93,24 @@ ftruncate($fp, 129 << 20);
 refused($file);
 
 echo "-- written beside and renamed\n";
-symlink('/nonexistent/planted', "$file.planted");
-foreach (["$file.planted", "$file.fifo", '/dev/null', dirname($file), dirname($file) . '/', '/nonexistent/x', '/proc/self/x', dirname($file) . '/' . str_repeat('n', 250)] as $path) {
+symlink("$file.absent", "$file.planted");
+foreach (["$file.planted", "$file.fifo", '/dev/null', dirname($file), dirname($file) . '/', dirname($file) . '/absent/x', '/proc/self/x', dirname($file) . '/' . str_repeat('n', 250)] as $path) {
     $error = null;
     set_error_handler(function (int $type, string $text) use (&$error) { $error = $text; });
     var_dump(Cache::save($path));
     restore_error_handler();
     echo str_replace([dirname($file), str_repeat('n', 250)], ['DIR', 'n...'], $error ?? 'no error'), "\n";
 }
-echo json_encode([is_link("$file.planted"), file_exists('/nonexistent')]), "\n";
+echo json_encode([is_link("$file.planted"), file_exists("$file.absent")]), "\n";
 @Cache::save();
 echo error_get_last()['message'], "\n";
 chdir(dirname($file));
 echo json_encode([Cache::store('k', 1), Cache::save('relative'), Cache::clear(), Cache::load('./relative')]), "\n";
+mkdir('gone');
+chdir('gone');
+rmdir(dirname($file) . '/gone');
+echo json_encode([@Cache::save('relative'), @Cache::load('relative')]), "\n";
+chdir(dirname($file));
 ini_set('open_basedir', dirname($file));
 echo json_encode([@Cache::save('/tmp/hone-outside'), @Cache::load('/dev/zero'), Cache::save($file), Cache::load($file)]), "\n";
 foreach (["a\0b", ''] as $path) {
@@ -168,7 +173,7 @@ Hone\Cache::save(): DIR: this path exists and is not a regular file
 bool(false)
 Hone\Cache::save(): DIR/: Invalid argument
 bool(false)
-Hone\Cache::save(): /nonexistent/x: No such file or directory
+Hone\Cache::save(): DIR/absent/x: No such file or directory
 bool(false)
 Hone\Cache::save(): /proc/self/x: No such file or directory
 bool(false)
@@ -176,6 +181,7 @@ Hone\Cache::save(): DIR/n...: File name too long
 [true,false]
 Hone\Cache::save(): hone.cache_snapshot: it is not set
 [true,true,true,1]
+[false,0]
 [false,0,true,0]
 Hone\Cache::load(): Argument #1 ($path) must not contain any null bytes
 Hone\Cache::load(): Argument #1 ($path) cannot be empty

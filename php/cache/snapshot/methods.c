@@ -168,6 +168,13 @@ resolve(const char *path)
 		efree(absolute);
 		return NULL;
 	}
+	if (absolute != NULL && *absolute != '/') {
+		php_error_docref(NULL, E_WARNING,
+			"%s: the path of the working directory is unknown",
+			absolute);
+		efree(absolute);
+		return NULL;
+	}
 	return absolute;
 }
 
