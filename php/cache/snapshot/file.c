@@ -4,9 +4,11 @@
 #include "format.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <hone/hone.h>
@@ -29,11 +31,12 @@ open_folder(const char *path, size_t length)
 
 /* rename() would also replace a device. */
 static int
-check_target(const char *path)
+check_target(const struct php_hone_output *output)
 {
 	struct stat st;
 
-	if (lstat(path, &st) != 0)
+	if (fstatat(output->folder, output->name, &st, AT_SYMLINK_NOFOLLOW) !=
+		0)
 		return errno == ENOENT ? 0 : -errno;
 	return S_ISREG(st.st_mode) ? 0 : -EEXIST;
 }
@@ -41,8 +44,17 @@ check_target(const char *path)
 static int
 create_temporary(struct php_hone_output *output, size_t head)
 {
-	int fd = mkostemp(output->temporary, O_CLOEXEC), error;
+	uint64_t number;
+	int error, fd;
 
+	if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+		return -errno;
+	if ((size_t)snprintf(output->temporary, sizeof output->temporary,
+		    ".%s.%016" PRIx64, output->name,
+		    number) >= sizeof output->temporary)
+		return -ENAMETOOLONG;
+	fd = openat(output->folder, output->temporary,
+		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	output->file = fdopen(fd, "w");
@@ -53,7 +65,7 @@ create_temporary(struct php_hone_output *output, size_t head)
 	error = -errno;
 	if (output->file == NULL)
 		close(fd);
-	unlink(output->temporary);
+	unlinkat(output->folder, output->temporary, 0);
 	return error;
 }
 
@@ -72,28 +84,25 @@ php_hone_output_open(
 	struct php_hone_output *output, const char *path, size_t head)
 {
 	const char *name = strrchr(path, '/') + 1;
-	size_t before = (size_t)(name - path);
 	int error;
 
 	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return -EINVAL;
-	if ((size_t)snprintf(output->temporary, sizeof output->temporary,
-		    "%.*s.%s.XXXXXX", (int)before, path,
-		    name) >= sizeof output->temporary)
-		return -ENAMETOOLONG;
-	output->path = path;
+	output->name = name;
 	output->size = head;
 	output->file = NULL;
-	output->folder = open_folder(path, before);
+	output->folder = open_folder(path, (size_t)(name - path));
 	if (output->folder < 0)
 		return output->folder;
 	output->buffer = malloc(BUFFER);
-	error = output->buffer != NULL ? check_target(path) : -ENOMEM;
+	error = output->buffer != NULL ? check_target(output) : -ENOMEM;
 	if (error == 0)
 		error = create_temporary(output, head);
 	return error < 0 ? close_all(output, error) : 0;
 }
 
+/* A signal does not interrupt the write() of a regular file. If a file system
+ * returns EINTR nevertheless, the save fails, and the earlier file stays. */
 int
 php_hone_output_write(
 	struct php_hone_output *output, const void *bytes, size_t size)
@@ -105,7 +114,7 @@ php_hone_output_write(
 void
 php_hone_output_discard(struct php_hone_output *output)
 {
-	unlink(output->temporary);
+	unlinkat(output->folder, output->temporary, 0);
 	close_all(output, 0);
 }
 
@@ -120,8 +129,8 @@ complete(struct php_hone_output *output, const void *head, size_t size)
 		fsync(fileno(file)) != 0)
 		return false;
 	output->file = NULL;
-	return fclose(file) == 0 &&
-	       rename(output->temporary, output->path) == 0;
+	return fclose(file) == 0 && renameat(output->folder, output->temporary,
+					    output->folder, output->name) == 0;
 }
 
 int

@@ -12,6 +12,7 @@
  * Nothing is aligned.
  */
 #include <endian.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -111,12 +112,13 @@ void php_hone_snapshot_entry_at(const struct php_hone_snapshot *snapshot,
 
 /* ---- file.c ---- */
 
-/* A file that gets its name when the file is complete. */
+/* A file that gets its name when the file is complete. Its folder is looked up
+ * once: a symbolic link in the path may change during a save. */
 struct php_hone_output {
 	FILE *file;
 	int folder;
-	const char *path;
-	char temporary[4096];
+	const char *name; /* in the folder, as the next one */
+	char temporary[NAME_MAX + 1];
 	char *buffer;
 	uint64_t size; /* bytes written; readable by the user */
 };
