@@ -80,7 +80,7 @@ hone_copy_short_avx512(void *dst, const void *src, size_t n)
 			 "mov (%[src]), %[word]\n\t"
 			 "cmovb %[aside], %[dst]\n\t"
 			 "mov %[word], (%[dst])"
-			 : [dst] "+r"(dst), [src] "+r"(src), [word] "=&r"(word)
+			 : [dst] "+r"(dst), [src] "+&r"(src), [word] "=&r"(word)
 			 : [n] "r"(n), [aside] "r"(&aside),
 			 [in] "Yk"(_bzhi_u64(~0ull, (unsigned)n))
 			 : "xmm16", "cc", "memory");
