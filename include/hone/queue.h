@@ -12,8 +12,8 @@
  * call that slept at this end of the queue waited for less than 50
  * microseconds, the call polls for up to that time. If the thread that last
  * woke one at this end ran on the same CPU, the call does not poll. It calls
- * sched_yield() once, unless earlier waits show that another program uses this
- * CPU, or the deadline is within 0.1 seconds.
+ * sched_yield() once if earlier waits show that no other program uses this CPU,
+ * and the deadline is not within 0.1 seconds.
  *
  * **Deadlines** are absolute times in nanoseconds of CLOCK_MONOTONIC, so that
  * several calls can share one. HONE_QUEUE_NOW, and any time in the past: the
