@@ -168,10 +168,11 @@ assert_lines(const char *text, size_t size, int end, size_t buffer_size,
 	size_t piece, unsigned flags)
 {
 	struct block b = {text, size, 0, piece};
+	struct hone_stream_attr attr = {buffer_size, SIZE_MAX, flags, {0}};
 	struct hone_stream *s;
 
 	assert_lines_of(opened(&b, buffer_size, flags), text, size, end);
-	assert_ok(hone_stream_open_memory(&s, text, size, NULL));
+	assert_ok(hone_stream_open_memory(&s, text, size, &attr));
 	assert_lines_of(s, text, size, end);
 }
 
@@ -201,6 +202,17 @@ TEST(lines_are_found_wherever_they_end)
 	assert_lines(text, sizeof(text), 0xff, 500, 300, 0);
 	assert_lines(text, sizeof(text), 0, 500, 300, 0);
 	assert_lines(text, sizeof(text), 0x7f, 500, 300, 0);
+}
+
+/* The second line begins at an odd place, so it is read without a limit. */
+TEST(a_line_longer_than_the_buffer_makes_it_grow)
+{
+	static char text[200000];
+
+	memset(text, 'x', sizeof(text));
+	text[0] = '\n';
+	for (unsigned flags = 0; flags <= HONE_STREAM_EXACT; flags++)
+		assert_lines(text, sizeof(text), '\n', 64, 5000, flags);
 }
 
 TEST(lines_are_found_in_random_text)
