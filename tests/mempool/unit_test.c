@@ -517,7 +517,7 @@ TEST(any_order_of_calls_leaves_each_object_in_one_place)
 		w.capacity =
 			1 + support_below(&w.random, round % 2 ? 12 : MOST);
 		w.max_caches = 1 + support_below(&w.random, CACHES);
-		attr = attributes(w.capacity, support_below(&w.random, 40),
+		attr = attributes(w.capacity, support_below(&w.random, 160),
 			(unsigned)w.max_caches);
 		attr.flags = flavours[round % 5];
 		attr.constructor = begin_at_the_first;

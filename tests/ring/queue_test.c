@@ -704,13 +704,16 @@ TEST(what_comes_at_the_last_moment_ends_the_wait_without_a_sleep)
 {
 	for (unsigned flags = 0; flags < MODES; flags++) {
 		open_queue(3, flags);
+		if (!line_of(queue)->barriers) {
+			close_kernel();
+			printf("# skipped: membarrier() is missing here\n");
+			skip();
+		}
 		kernel.on_wait = time_out;
 		kernel.on_barrier = put_one;
-		if (line_of(queue)->barriers)
-			assert_ok(get(HONE_QUEUE_FOREVER));
+		assert_ok(get(HONE_QUEUE_FOREVER));
 		kernel.on_barrier = close_now;
-		if (line_of(queue)->barriers)
-			assert_int_equal(get(HONE_QUEUE_FOREVER), -ESHUTDOWN);
+		assert_int_equal(get(HONE_QUEUE_FOREVER), -ESHUTDOWN);
 		assert_int_equal(kernel.waits, 0);
 		close_kernel();
 	}

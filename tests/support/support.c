@@ -22,6 +22,7 @@ support_seed(void)
 	}
 	seed += seed == 0;
 	printf("# HONE_SEED=%" PRIu64 "\n", seed);
+	fflush(stdout); /* abort() drops what is buffered */
 	return seed;
 }
 
