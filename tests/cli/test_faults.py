@@ -600,6 +600,7 @@ def test_a_call_that_fails_never_gives_a_wrong_report(
     calls, clean = traced(hone, strace, work, words)
     how = types.SimpleNamespace(hone=hone, strace=strace, words=words)
     rng = random.Random(f"{SEED} {command}")
+    assert calls
     for call in calls:
         inject, done = disturb(how, call, "error=" + rng.choice(["EIO", "EINTR"]))
         if sanitizer_fell(done):

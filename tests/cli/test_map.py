@@ -49,6 +49,14 @@ def test_map_tells_data_zeros_and_holes_apart(hone, image, name):
         assert without_zeros(found) == without_zeros(after)
 
 
+def test_blocks_that_were_never_written_are_covered(hone, image):
+    at, last = 0, None
+    for offset, length, kind in mapped(hone, image("preallocated")):
+        assert offset == at and length > 0 and kind != last
+        at, last = at + length, kind
+    assert at == os.stat(image("preallocated")).st_size
+
+
 def test_a_compressed_extent_is_one_however_long(hone, work):
     """Its bytes have no offset in the file."""
     part = images.noise(32 << 10) + bytes(32 << 10)

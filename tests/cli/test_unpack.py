@@ -322,7 +322,7 @@ def test_the_window_of_a_short_frame_is_named(hone, work):
     # A magic, a window of 2^41 bytes, one raw block of 3 bytes: fewer than the
     # 18 bytes that a decoder gets to see at first.
     frame = bytes.fromhex("28b52ffd 00 f8 190000 616263")
-    said = hone.fails("digest", store(work, "a.raw.zst", frame))
+    said = hone.fails("info", store(work, "a.raw.zst", frame))
     assert f"needs a window of {1 << 41} bytes" in said
 
 

@@ -354,7 +354,9 @@ def test_figures_as_the_script_of_the_page_gets_them(start_fpm):
     assert now['misses'] - first['misses'] == 20
     assert now['time'] > first['time'] and set(now['map']) <= set('0123')
     text = page(master).body.decode()
-    for names in re.findall(r'for \(const name of \[([^]]*)\]\) set', text):
+    lists = re.findall(r'for \(const name of \[([^]]*)\]\) set', text)
+    assert len(lists) == 2
+    for names in lists:
         for name in names.replace('"', '').split(', '):
             assert name in now and f'id="f-{name}"' in text, name
     for form in ('cold_entries', 'cold_bytes', 'cold_hits', 'packed', 'warmed'):
