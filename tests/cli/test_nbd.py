@@ -357,6 +357,7 @@ def test_an_export_is_not_copied_to_itself(hone, work, more):
         url = url.replace("///", "///disk")
         for other in (f"nbd+unix:///disk?socket={link}",
                       f"NBD+Unix:///d%69sk?socket={work}/./%71emu.sock",
+                      f"nbd+unix:///disk%00more?socket={at}%00more",
                       f"nbds+unix://host/disk?socket={at}"):
             assert refused(hone, "convert", "-f", "raw", *more, url,
                            other).endswith("is the source itself"), other

@@ -32,6 +32,17 @@ cut(char *text, const char *characters)
 	return end;
 }
 
+/* Replace %41 by A. %00 ends the text, as in libnbd. */
+static void
+decode(char *text)
+{
+	char *end = strstr(text, "%00");
+
+	if (end)
+		*end = '\0';
+	image_percent_decode(text, text);
+}
+
 /* Split the host and the port after the user. */
 static void
 parse_host(char *authority, struct place *place)
@@ -60,7 +71,7 @@ parse(const char *address, struct place *place)
 	char *authority = after + 3;
 	char *query = cut(authority, "?#");
 	place->name = cut(authority, "/");
-	image_percent_decode(place->name, place->name);
+	decode(place->name);
 	if (!strchr(place->copy, '+')) {
 		parse_host(authority, place);
 		return true;
@@ -69,7 +80,7 @@ parse(const char *address, struct place *place)
 		query = cut(query, "&;#");
 	cut(query, "&;#");
 	place->socket = *query ? query + 7 : query;
-	image_percent_decode(place->socket, place->socket);
+	decode(place->socket);
 	return true;
 }
 
