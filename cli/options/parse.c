@@ -13,7 +13,7 @@ struct tables {
 	/* "+:" or ":" first, two characters for each option or hint, and the
 	 * end */
 	char letters[2 + 2 * (OPTION_COUNT + HINT_COUNT) + 1];
-	struct option names[OPTION_COUNT + ALIAS_COUNT + 1];
+	struct option names[OPTION_COUNT + 1];
 };
 
 /* The options that were refused, so that each message is printed once. */
@@ -41,7 +41,7 @@ is_optional(const struct option_row *row)
 	return row->value && row->value[0] == '[';
 }
 
-static const struct {
+static const struct alias {
 	unsigned commands;
 	const char *word;
 	enum option_id id;
@@ -50,8 +50,6 @@ static const struct {
 #include "options.def"
 };
 
-/* An alias has the value of its option, so that an abbreviation of both is not
- * ambiguous. */
 static struct option
 name_of(const char *name, int id)
 {
@@ -66,8 +64,9 @@ name_of(const char *name, int id)
 
 /*
  * The tables include the letters that are refused with a hint, so that a value
- * of such a letter does not become an operand. The tables do not include the
- * words with a hint, which would make abbreviations of options ambiguous.
+ * of such a letter does not become an operand. The tables include neither
+ * aliases nor the words with a hint, which would make abbreviations of options
+ * ambiguous.
  */
 static void
 make_tables(struct tables *tables, unsigned where)
@@ -88,9 +87,6 @@ make_tables(struct tables *tables, unsigned where)
 				row->value && !is_optional(row));
 		*name++ = name_of(row->name, id);
 	}
-	for (size_t i = 0; i < ALIAS_COUNT; i++)
-		if (aliases[i].commands & where)
-			*name++ = name_of(aliases[i].word, aliases[i].id);
 	for (size_t i = 0; i < HINT_COUNT; i++) {
 		const struct hint_row *row = &cli_hints[i];
 		if ((row->commands & where) && row->word[0] == '-' &&
@@ -188,6 +184,39 @@ value_of(int id, int argc, char **argv)
 	return "";
 }
 
+/* The alias that a word is, before its value; NULL if it is none. */
+static const struct alias *
+find_alias(unsigned where, const char *word)
+{
+	size_t length = strcspn(word, "=");
+
+	for (const struct alias *alias = aliases; alias < aliases + ALIAS_COUNT;
+		alias++)
+		if ((alias->commands & where) &&
+			strlen(alias->word) + 2 == length &&
+			memcmp(alias->word, word + 2, length - 2) == 0)
+			return alias;
+	return NULL;
+}
+
+/* getopt_long(), which takes an alias as a whole word only. */
+static int
+next_option(unsigned where, int argc, char **argv, const struct tables *tables)
+{
+	int value =
+		getopt_long(argc, argv, tables->letters, tables->names, NULL);
+
+	if (value != '?' || optopt != 0)
+		return value;
+	const struct alias *alias = find_alias(where, argv[optind - 1]);
+	if (!alias)
+		return value;
+	const struct option names[] = {name_of(alias->word, alias->id), {0}};
+	/* the same word again */
+	optind--;
+	return getopt_long(argc, argv, tables->letters, names, NULL);
+}
+
 static int
 parse(struct cli *cli, unsigned where, int argc, char **argv,
 	struct refused *refused)
@@ -202,8 +231,7 @@ parse(struct cli *cli, unsigned where, int argc, char **argv,
 	optind = 0;
 	bool wrong = false;
 	for (;;) {
-		int value = getopt_long(
-			argc, argv, tables.letters, tables.names, NULL);
+		int value = next_option(where, argc, argv, &tables);
 		if (value == -1)
 			break;
 		int id = option_by_value(value, where);

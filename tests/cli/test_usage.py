@@ -345,8 +345,14 @@ def test_only_options_make_an_abbreviation_ambiguous(hone, small, out):
         said = hone.misused("convert", word, "--frob", small, out / "d")
         assert (f"'{word}' is not an option of hone convert: hone does not "
                 f"support" in said)
+    # Nor an alias: --parallel, --source-format, --expect-content, --cache.
+    for command, *words in (("convert", "--pa", "gz"), ("convert", "--so=none"),
+                            ("convert", "--source=none"), ("compare", "--cac=/none")):
+        done = hone.run(command, *words, small, out / f"d{words[0]}")
+        assert b"is not an option" not in done.stderr, done
     for command, word, hint in (
             ("convert", "--target-im", ": DST is named by its path"),
+            ("convert", "--para", ""),
             ("cpu", "--o", "")):
         assert hone.misused(command, word, small, out / "d") == (
             f"hone: '{word}' is not an option of hone {command}{hint}")
