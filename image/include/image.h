@@ -581,6 +581,8 @@ struct image_source {
 	/* bytes of an allocation unit of the format, a power of two; 0: none.
 	 * Reads of whole units are fastest. */
 	uint64_t unit;
+	/* image_open() and image_open_fd() set these four, and not those of a
+	 * backing image. The pointers are valid until the image is closed. */
 	/* the image comes through a stream, and can be visited once */
 	bool forward;
 	/* the bytes come from a server: the next visit may find others */
@@ -1023,7 +1025,8 @@ bool image_algorithm_is_safe(const struct image_algorithm *algorithm);
 bool image_expect_hex(struct image_expect *expect,
 	const struct image_algorithm *algorithm, const char *digits,
 	size_t length);
-/* Set text to the digits of a digest. Returns text. */
+/* Set text, which has room for 2 * length + 1 bytes, to the digits of a digest.
+ * Returns text. */
 const char *image_hash_text(
 	const unsigned char *bytes, size_t length, char *text);
 /*

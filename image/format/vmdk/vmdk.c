@@ -375,11 +375,13 @@ vmdk_any(
 	const struct image_source *source, image_store_test *test, void *opaque)
 {
 	const struct vmdk_source *v = (const struct vmdk_source *)source;
+	bool found = test(source->store, opaque);
 
-	for (size_t i = 0; i < v->count; i++)
-		if (v->extents[i].store && test(v->extents[i].store, opaque))
-			return true;
-	return test(source->store, opaque);
+	for (size_t i = 0; i < v->count && !found; i++) {
+		const struct image_store *store = v->extents[i].store;
+		found = store && store != source->store && test(store, opaque);
+	}
+	return found;
 }
 
 static void

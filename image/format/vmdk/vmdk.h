@@ -277,8 +277,11 @@ int vmdk_walk_lookup(struct vmdk_walk *walk, uint64_t at, uint64_t limit,
 	struct vmdk_run *run, struct image_error *err);
 int vmdk_walk_finish(struct vmdk_walk *walk, struct image_error *err);
 
-/* walk.c: fail if the markers of an image with a footer contradict its
- * tables, which have that many grains. */
+/*
+ * walk.c: fail if the markers of an image with a footer contradict its tables,
+ * which have that many grains. A program that reads the image as a stream has
+ * the markers alone, and sees another disk if they differ.
+ */
 int vmdk_check_markers(
 	struct vmdk_source *v, uint64_t grains, struct image_error *err);
 

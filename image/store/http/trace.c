@@ -27,6 +27,8 @@ http_trace_answer(const struct http_transfer *t)
 	const struct image_trace *trace = t->http->target.trace;
 	const struct http_answer *a = &t->answer;
 
+	if (!trace)
+		return;
 	if (a->has_range && !a->bad_range && a->first <= a->last)
 		image_trace(trace,
 			"#%u answered %u, bytes %" PRIu64 "-%" PRIu64,

@@ -296,6 +296,8 @@ trace_slot(const struct image_nbd_slot *slot, const char *what)
 		[NBD_STATUS] = "block status",
 		[NBD_FLUSH] = "flush"};
 
+	if (!slot->nbd->trace)
+		return;
 	image_trace(slot->nbd->trace,
 		"connection %d, %s of %s at %" PRIu64 "%s%s",
 		image_nbd_number(slot->connection), kinds[slot->call->kind],
