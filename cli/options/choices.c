@@ -206,6 +206,7 @@ set_of_source(
 
 	if (!option && cli->command == COMMAND_convert)
 		return 0;
+	/* image_open_options() has these alone. */
 	if (!option)
 		return cli_usage(cli,
 			"-o: '%s' is not an option of an image that is read; "

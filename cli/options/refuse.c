@@ -173,7 +173,6 @@ has_protocol(const char *word)
 int
 cli_refuse_protocol(const struct cli *cli, const char *operand)
 {
-
 	if (image_is_address(operand) || !has_protocol(operand))
 		return 0;
 	if (cli->command == COMMAND_convert && operand == cli->operands[1])
@@ -192,7 +191,6 @@ cli_refuse_protocol(const struct cli *cli, const char *operand)
 int
 cli_refuse_stream(const struct cli *cli, int operand)
 {
-
 	if (strcmp(cli->operands[operand], "-") != 0 ||
 		cli->command == COMMAND_convert)
 		return 0;
