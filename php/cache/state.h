@@ -72,7 +72,6 @@ struct php_hone_cache {
 	/* of the request */
 	bool open;           /* the member is pinned */
 	const char *refused; /* the reason if there is no cache */
-	bool fetching;       /* in a fetch that allocates memory of PHP */
 	uint32_t opened;     /* php_hone_store_now() at the pin */
 	/* unserialize_max_depth; NULL before its first use */
 	const zend_ini_entry *most_depth;

@@ -6,18 +6,13 @@ static ZEND_COLD void
 tell(struct php_hone_member *member, const struct php_hone_entry *entry,
 	const char *phrase)
 {
-	struct php_hone_cache *cache = &HONE_G(cache);
-	bool fetching = cache->fetching;
 	char text[512];
 
 	snprintf(text, sizeof text,
 		"the value of '%.256s' is damaged, and was removed: %s",
 		(const char *)entry->bytes + PHP_HONE_KEY_HEAD, phrase);
 	php_hone_make_plain(text);
-	/* The log may allocate memory of PHP, and end the request. */
-	cache->fetching = true;
 	php_hone_pools_damaged(member, text);
-	cache->fetching = fetching;
 }
 
 /*

@@ -115,7 +115,6 @@ take_copy(struct php_hone_member *member, const struct php_hone_entry *entry,
 	bool good;
 
 	ZVAL_COPY_VALUE(&stored.root, value);
-	HONE_G(cache).fetching = true;
 	/* PHP frees a string of its own sooner than the request ends. */
 	good = Z_TYPE_P(value) == IS_ARRAY &&
 	       HONE_G(cache).read != PHP_HONE_READ_COPY &&
@@ -124,7 +123,6 @@ take_copy(struct php_hone_member *member, const struct php_hone_entry *entry,
 		php_hone_value_unpack(&stored, value);
 		good = true;
 	}
-	HONE_G(cache).fetching = false;
 	php_hone_fetch_end(member);
 	if (!good)
 		ZVAL_NULL(value);

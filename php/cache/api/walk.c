@@ -90,9 +90,7 @@ php_hone_walk_batch(struct php_hone_walk *walk, zend_string *prefix)
 	free_items(walk);
 	if (member == NULL || walk->cursor == UINT64_MAX)
 		return false;
-	HONE_G(cache).fetching = true;
 	php_hone_store_walk(member, &walk->cursor, gather, &into);
-	HONE_G(cache).fetching = false;
 	return walk->n > 0;
 }
 

@@ -135,7 +135,7 @@ php_hone_cache_post_deactivate(void)
 		destroy_names(&FG(stream_wrappers));
 		/* A fatal error, such as that of memory_limit, skips the end of
 		 * a fetch. */
-		while (cache->fetching && cache->member.fetches > 0)
+		while (cache->member.fetches > 0)
 			php_hone_fetch_end(&cache->member);
 		php_hone_claims_end();
 		php_hone_member_unpin(&cache->member);
@@ -144,7 +144,6 @@ php_hone_cache_post_deactivate(void)
 	php_hone_dates_end();
 	memset(cache->recent, 0, sizeof cache->recent);
 	cache->open = false;
-	cache->fetching = false;
 	cache->claims = NULL;
 	php_hone_builder_trim(&cache->builder, BUILDER_KEEP);
 	php_hone_cold_trim(&cache->cold, BUILDER_KEEP);

@@ -89,7 +89,6 @@ in_child(void)
 	/* The claims belong to the parent. */
 	cache->claims = NULL;
 	cache->refused = NULL;
-	cache->fetching = false;
 	if (joined != NULL) {
 		cache->open = php_hone_member_inherit(&cache->member) == 0;
 		__atomic_store_n(joined, 1, __ATOMIC_RELEASE);
