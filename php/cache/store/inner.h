@@ -54,10 +54,12 @@ _Static_assert(sizeof(struct php_hone_slot) == 128, "two lines each");
  * `presses`, which others read. */
 struct php_hone_shard {
 	pthread_mutex_t mutex __attribute__((aligned(64)));
-	uint32_t first, end;  /* the arena */
-	uint32_t hand;        /* the block that eviction looks at next */
-	uint32_t sweep;       /* the block that expiry looks at next; 0: none */
-	uint32_t min_expires; /* the first expiry; of what a sweep has seen */
+	uint32_t first, end; /* the arena */
+	uint32_t hand;       /* the block that eviction looks at next */
+	uint32_t sweep;      /* the block that expiry looks at next; 0: none */
+	/* No entry expires before it. During a sweep: none that the sweep has
+	 * seen, or that was published since its beginning. */
+	uint32_t min_expires;
 	uint32_t retired_list; /* retired after the last look at the slots */
 	uint32_t held_list;    /* what readers had at that look */
 	uint32_t n_retired, n_held; /* in both lists; in the second one */

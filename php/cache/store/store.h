@@ -434,7 +434,8 @@ bool php_hone_store_tag(struct php_hone_member *member,
 
 /*
  * Claim a key for `seconds`. -EBUSY if another living process has claimed it
- * and its time has not passed. A claim ends by php_hone_store_unclaim(), by
+ * and its time has not passed. -EINVAL if the key is too long; such a call
+ * cancels no reservation. A claim ends by php_hone_store_unclaim(), by
  * publishing the key, by time, or by the end of the process.
  */
 int php_hone_store_claim(struct php_hone_member *member,
