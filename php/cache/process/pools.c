@@ -183,6 +183,10 @@ make_list(const char *list)
 	char *copy = strdup(list), *last = NULL;
 	const char *pool = copy != NULL ? strtok_r(copy, ", \t", &last) : NULL;
 
+	if (copy == NULL)
+		zend_error(E_WARNING,
+			"hone.cache_pools: there is no memory to read it; its "
+			"pools are not made");
 	for (; pool != NULL; pool = strtok_r(NULL, ", \t", &last))
 		make_one(pool);
 	free(copy);
