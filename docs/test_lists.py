@@ -42,7 +42,7 @@ READ, WRITTEN = has("open"), has("create")
 PACKINGS = {row.split(", ")[1]: row.split('"')[1]
             for row in rows("image/unpack/packings.def", "IMAGE_PACKING_ROW")}
 # Scheme -> whether hone writes there.
-SCHEMES = {row.split('"')[1]: not row.endswith("NULL")
+SCHEMES = {row.split('"')[1]: row.endswith(", 1")
            for row in rows("image/store/schemes.def", "IMAGE_SCHEME")}
 OPTIONS = set(re.findall(r'^HONE_(?:OPTION|ALIAS)\([^"]*"([\w-]+)"',
                          (ROOT / "cli/options.def").read_text("utf-8"),
