@@ -170,6 +170,15 @@ $references = function () use (&$one) {
 };
 compare('a reference', [new Refers('reference', $references)]);
 
+echo "Methods that use the cache:\n";
+Cache::store('k', 'deleted');
+$value = [new Calls('stores', function () {
+    Cache::store('other', [new Data('of other')]);
+    Cache::delete('k');
+    return ['x' => str_repeat('y', 1000)];
+}), new Data('after')];
+echo json_encode([Cache::store('k', $value), kept_as(), count(Cache::fetch('k')), Cache::fetch('other')[0]->name]), "\n";
+
 echo "Methods that change the value:\n";
 $std = new stdClass();
 $std->first = new Removes('removes', function () use ($std) {
@@ -229,6 +238,14 @@ an exception, the first time: serialized: serialize left; serialize left; unseri
 an exception, again: serialized: serialize left; unserialize
 the object itself: objects: serialize itself; unserialize
 a reference: serialized: serialize reference; serialize reference; unserialize | wanted: serialize reference; unserialize
+Methods that use the cache:
+  serialize stores
+  serialize of other
+  serialize after
+  unserialize
+  unserialize after: name,of,7 NULL
+  unserialize of other: name,of,7 NULL
+[true,"objects",2,"of other"]
 Methods that change the value:
   serialize removes
   serialize removed
