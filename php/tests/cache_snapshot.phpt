@@ -111,6 +111,24 @@ chdir('gone');
 rmdir(dirname($file) . '/gone');
 echo json_encode([@Cache::save('relative'), @Cache::load('relative')]), "\n";
 chdir(dirname($file));
+// A link in the path changes all the time: each save has one folder.
+mkdir('one');
+mkdir('two');
+symlink('one', 'link');
+$php = getenv('TEST_PHP_EXECUTABLE') . ' ' . getenv('TEST_PHP_EXTRA_ARGS');
+$child = proc_open("exec $php -d hone.cache_cli=1 -r " . escapeshellarg('
+    Hone\Cache::store("k", str_repeat("x", 1 << 20));
+    for ($saves = $i = 0; $i < 20; $i++) {
+        $saves += @Hone\Cache::save("link/file");
+    }
+    echo $saves, " saves\n";'), [1 => ['pipe', 'w']], $pipes, dirname($file));
+for ($i = 0; proc_get_status($child)['running']; $i++) {
+    symlink($i % 2 ? 'one' : 'two', 'new');
+    rename('new', 'link');
+}
+echo stream_get_contents($pipes[1]), json_encode(glob('{one,two}/.[!.]*', GLOB_BRACE)), "\n";
+array_map('unlink', ['link', ...glob('{one,two}/{,.[!.]}*', GLOB_BRACE)]);
+array_map('rmdir', ['one', 'two']);
 ini_set('open_basedir', dirname($file));
 echo json_encode([@Cache::save('/tmp/hone-outside'), @Cache::load('/dev/zero'), Cache::save($file), Cache::load($file)]), "\n";
 foreach (["a\0b", ''] as $path) {
@@ -182,6 +200,8 @@ Hone\Cache::save(): DIR/n...: File name too long
 Hone\Cache::save(): hone.cache_snapshot: it is not set
 [true,true,true,1]
 [false,0]
+20 saves
+[]
 [false,0,true,0]
 Hone\Cache::load(): Argument #1 ($path) must not contain any null bytes
 Hone\Cache::load(): Argument #1 ($path) cannot be empty
