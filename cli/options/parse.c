@@ -172,15 +172,44 @@ join(struct cli *cli, const char *command, const char *value)
 	return 0;
 }
 
-/* The value of an option; the next word is one that may be left out. */
+/*
+ * The index of the word that getopt_long() reads next; argc or more if there is
+ * no option. The word behind it stays where it is, but the option itself moves
+ * in front of the operands: with musl at once, with glibc at the next call.
+ */
+static int
+find_option(int argc, char **argv, const struct tables *tables)
+{
+	int at = optind ? optind : 1;
+
+	if (tables->letters[0] != '+')
+		while (at < argc && (argv[at][0] != '-' || !argv[at][1]))
+			at++;
+	return at;
+}
+
+/* Takes a word as part of the option before it, wherever that option is now. */
 static const char *
-value_of(int id, int argc, char **argv)
+take_word(char **argv, int at)
+{
+	char *word = argv[at];
+
+	memmove(&argv[optind + 1], &argv[optind],
+		(size_t)(at - optind) * sizeof(*argv));
+	argv[optind++] = word;
+	return word;
+}
+
+/* The value of an option; one that may be left out is the next word, unless
+ * another letter is before that. */
+static const char *
+value_of(int id, int argc, char **argv, const char *option, int next)
 {
 	if (optarg)
 		return optarg;
-	if (is_optional(&cli_options[id]) && optind < argc &&
-		argv[optind][0] != '-')
-		return argv[optind++];
+	if (is_optional(&cli_options[id]) && argv[optind - 1] == option &&
+		next < argc && argv[next][0] != '-')
+		return take_word(argv, next);
 	return "";
 }
 
@@ -188,32 +217,30 @@ value_of(int id, int argc, char **argv)
 static const struct alias *
 find_alias(unsigned where, const char *word)
 {
+	if (strncmp(word, "--", 2) != 0)
+		return NULL;
+	word += 2;
 	size_t length = strcspn(word, "=");
-
 	for (const struct alias *alias = aliases; alias < aliases + ALIAS_COUNT;
 		alias++)
 		if ((alias->commands & where) &&
-			strlen(alias->word) + 2 == length &&
-			memcmp(alias->word, word + 2, length - 2) == 0)
+			strlen(alias->word) == length &&
+			memcmp(alias->word, word, length) == 0)
 			return alias;
 	return NULL;
 }
 
 /* getopt_long(), which takes an alias as a whole word only. */
 static int
-next_option(unsigned where, int argc, char **argv, const struct tables *tables)
+next_option(unsigned where, int argc, char **argv, const char *option,
+	const struct tables *tables)
 {
-	int value =
-		getopt_long(argc, argv, tables->letters, tables->names, NULL);
+	const struct alias *alias = find_alias(where, option);
 
-	if (value != '?' || optopt != 0)
-		return value;
-	const struct alias *alias = find_alias(where, argv[optind - 1]);
 	if (!alias)
-		return value;
+		return getopt_long(
+			argc, argv, tables->letters, tables->names, NULL);
 	const struct option names[] = {name_of(alias->word, alias->id), {0}};
-	/* the same word again */
-	optind--;
 	return getopt_long(argc, argv, tables->letters, names, NULL);
 }
 
@@ -231,22 +258,24 @@ parse(struct cli *cli, unsigned where, int argc, char **argv,
 	optind = 0;
 	bool wrong = false;
 	for (;;) {
-		int value = next_option(where, argc, argv, &tables);
+		int at = find_option(argc, argv, &tables);
+		const char *option = at < argc ? argv[at] : "";
+		int value = next_option(where, argc, argv, option, &tables);
 		if (value == -1)
 			break;
 		int id = option_by_value(value, where);
 		if (id < 0) {
-			const char *argument = argv[optind - 1];
 			wrong = true;
 			/* a letter with a hint */
 			if (value != '?' && value != ':')
 				optopt = value;
-			refuse(refused, value, where, argument);
-			if (optopt == 0 && optind < argc &&
-				cli_hint_takes_value(where, argument))
-				optind++;
+			refuse(refused, value, where, option);
+			if (optopt == 0 && at + 1 < argc &&
+				cli_hint_takes_value(where, option))
+				take_word(argv, at + 1);
 		} else if (id != OPTION_CREATE) {
-			cli->option[id] = value_of(id, argc, argv);
+			cli->option[id] =
+				value_of(id, argc, argv, option, at + 1);
 		} else if (join(cli, command, optarg) != 0) {
 			return CLI_FAILED;
 		}

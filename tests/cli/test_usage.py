@@ -345,11 +345,12 @@ def test_only_options_make_an_abbreviation_ambiguous(hone, small, out):
         said = hone.misused("convert", word, "--frob", small, out / "d")
         assert (f"'{word}' is not an option of hone convert: hone does not "
                 f"support" in said)
-    # Nor an alias: --parallel, --source-format, --expect-content, --cache.
-    for command, *words in (("convert", "--pa", "gz"), ("convert", "--so=none"),
-                            ("convert", "--source=none"), ("compare", "--cac=/none")):
-        done = hone.run(command, *words, small, out / f"d{words[0]}")
-        assert b"is not an option" not in done.stderr, done
+    # Nor an alias: --parallel, --source-format, --cache.
+    for words in ["--pa", "gz"], ["--so=none"], ["--source=none"]:
+        hone.ok("convert", "-q", *words, small, out / f"d{words[0]}")
+    done = hone.run("compare", "--cac=/none", small, out / "a")
+    assert b"is not an option" not in done.stderr, done
+    assert b"ambiguous" not in done.stderr, done
     for command, word, hint in (
             ("convert", "--target-im", ": DST is named by its path"),
             ("convert", "--para", ""),
@@ -361,9 +362,9 @@ def test_only_options_make_an_abbreviation_ambiguous(hone, small, out):
 def test_the_long_names_of_qemu_11_are_accepted(hone, image, out):
     """Those that differ from the names here."""
     source = image("mixed")
-    found = hone.json("convert", "--json", "--source-format", "raw", "--target-format",
-                      "qcow2", "--target-format-options", "cluster_size=4k",
-                      "--parallel=1", "--oob-writes", source, out / "a")
+    found = hone.json("convert", "--json", "--source-format", "raw", source, out / "a",
+                      "--target-format", "qcow2", "--target-format-options",
+                      "cluster_size=4k", "--parallel=1", "--oob-writes")
     assert (found["threads"], found["format"]) == (1, "qcow2")
     assert hone.json("info", "--json", out / "a")["cluster_size"] == 4096
     hone.ok("compare", "-q", "--a-format=raw", "--b-format=qcow2", "--cache=none",

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import hashlib
+import json
 import lzma
 import re
 import subprocess
@@ -73,6 +74,19 @@ def test_conversions_come_back_as_they_were(empty, disk, options):
     assert empty.read("again.img")[:len(disk)] == disk
     assert '"format"' in empty.ok("info", "--json", name)
     assert "data" in empty.ok("map", name)
+
+
+def test_options_may_follow_operands(empty, disk):
+    """getopt_long() of musl moves an option in front of them at once."""
+    empty.write("disk.img", disk)
+    said = empty.ok("convert", "disk.img", "a", "--target-format", "qcow2", "--json",
+                    "--parallel", "1", "-o", "cluster_size=4k")
+    found = json.loads(said)
+    assert (found["format"], found["threads"]) == ("qcow2", 1)
+    assert empty.ok("convert", "disk.img", "b", "--help", "network") == (
+        empty.ok("help", "convert", "network"))
+    said = empty.run("convert", "disk.img", "b", "--object", "-x", "-O").stderr
+    assert "'-O' needs a value" in said and "'-x'" not in said, said
 
 
 @pytest.mark.parametrize("algorithm", [
