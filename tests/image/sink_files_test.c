@@ -376,9 +376,11 @@ TEST(random_images_are_sound_and_equal)
 /* With every cluster in use, the refcount blocks just fit or just do not. */
 TEST(counts_are_right_at_the_borders_of_blocks_and_tables)
 {
+	static const unsigned all_bits[] = {1, 4, 8, 16, 64};
 	struct play_how how = {.create = {.version = 3, .cluster_size = 512}};
 
-	for (unsigned bits = 1; bits <= 64; bits *= 4) {
+	for (size_t i = 0; i < sizeof(all_bits) / sizeof(all_bits[0]); i++) {
+		unsigned bits = all_bits[i];
 		uint64_t border = 4096 / bits;
 		/* the first after that of the data's first cluster */
 		while (border < BEFORE_DATA + 64)
