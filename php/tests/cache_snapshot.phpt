@@ -94,18 +94,20 @@ refused($file);
 
 echo "-- written beside and renamed\n";
 symlink("$file.absent", "$file.planted");
-foreach (["$file.planted", "$file.fifo", '/dev/null', dirname($file), dirname($file) . '/', dirname($file) . '/absent/x', '/proc/self/x', dirname($file) . '/' . str_repeat('n', 250)] as $path) {
+foreach (["$file.planted", "$file.fifo", '/dev/null', dirname($file), dirname($file) . '/', dirname($file) . '/absent/x', '/proc/self/x', dirname($file) . '/' . str_repeat('n', 246)] as $path) {
     $error = null;
     set_error_handler(function (int $type, string $text) use (&$error) { $error = $text; });
     var_dump(Cache::save($path));
     restore_error_handler();
-    echo str_replace([dirname($file), str_repeat('n', 250)], ['DIR', 'n...'], $error ?? 'no error'), "\n";
+    echo str_replace([dirname($file), str_repeat('n', 246)], ['DIR', 'n...'], $error ?? 'no error'), "\n";
 }
 echo json_encode([is_link("$file.planted"), file_exists("$file.absent")]), "\n";
 @Cache::save();
 echo error_get_last()['message'], "\n";
 chdir(dirname($file));
 echo json_encode([Cache::store('k', 1), Cache::save('relative'), Cache::clear(), Cache::load('./relative')]), "\n";
+$longest = str_repeat('n', 245);
+echo json_encode([Cache::save($longest), unlink($longest)]), "\n";
 mkdir('gone');
 chdir('gone');
 rmdir(dirname($file) . '/gone');
@@ -125,6 +127,7 @@ $child = proc_open("exec $php -d hone.cache_cli=1 -r " . escapeshellarg('
 for ($i = 0; proc_get_status($child)['running']; $i++) {
     symlink($i % 2 ? 'one' : 'two', 'new');
     rename('new', 'link');
+    usleep(200);
 }
 echo stream_get_contents($pipes[1]), json_encode(glob('{one,two}/.[!.]*', GLOB_BRACE)), "\n";
 array_map('unlink', ['link', ...glob('{one,two}/{,.[!.]}*', GLOB_BRACE)]);
@@ -199,6 +202,7 @@ Hone\Cache::save(): DIR/n...: File name too long
 [true,false]
 Hone\Cache::save(): hone.cache_snapshot: it is not set
 [true,true,true,1]
+[true,true]
 [false,0]
 20 saves
 []

@@ -117,7 +117,8 @@ void php_hone_snapshot_entry_at(const struct php_hone_snapshot *snapshot,
 struct php_hone_output {
 	FILE *file;
 	int folder;
-	const char *name; /* in the folder, as the next one */
+	/* names in the folder */
+	const char *name;
 	char temporary[NAME_MAX + 1];
 	char *buffer;
 	uint64_t size; /* bytes written; readable by the user */
