@@ -32,6 +32,16 @@ every_size_is_read_whole(unsigned flags)
 		assert_memory_equal(&file, &before, sizeof(file));
 		assert_int_equal(record.calls, 0);
 	}
+	/* without a limit, too, no more is kept than the byte behind the end */
+	struct record record;
+	struct hone_read_attr attr = recorded(&record);
+	struct hone_file_data file;
+	make_file("file", 0);
+	attr.flags = flags;
+	attr.limit = SIZE_MAX;
+	assert_ok(hone_read_file(&file, "file", &attr));
+	assert_int_equal(record.asked, 1);
+	free(file.data);
 }
 
 DIRECTORY_TEST(memory_is_asked_for_once_and_has_the_size_up_to_the_limit)
