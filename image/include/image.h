@@ -581,8 +581,9 @@ struct image_source {
 	/* bytes of an allocation unit of the format, a power of two; 0: none.
 	 * Reads of whole units are fastest. */
 	uint64_t unit;
-	/* image_open() and image_open_fd() set these four, and not those of a
+	/* Up to settles: set by image_open() and image_open_fd(), and not in a
 	 * backing image. The pointers are valid until the image is closed. */
+
 	/* the image comes through a stream, and can be visited once */
 	bool forward;
 	/* the bytes come from a server: the next visit may find others */

@@ -11,7 +11,7 @@
 
 /*
  * Reads each eighth byte and the last, for sanitizers: what they put between
- * two buffers has 16 bytes or more.
+ * two buffers has 8 bytes or more.
  */
 TARGET static inline void
 touch(const unsigned char *p, size_t len)
