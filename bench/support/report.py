@@ -323,8 +323,8 @@ def known_part(name):
     parts = sorted(p.parent.name for p in HERE.parent.glob("*/*_bench.cc"))
     if name not in parts:
         raise argparse.ArgumentTypeError(
-            f"'{name}' is not a part; the parts are: {' '.join(parts)}, or "
-            "one of: args cache convert dpdk php reach")
+            f"'{name}' is not a part; the parts are: {' '.join(parts)}, or, "
+            "as the first word, one of: args cache convert dpdk php reach")
     return name
 
 

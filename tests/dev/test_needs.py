@@ -223,7 +223,8 @@ def test_another_argument_ends_the_command_before_the_build(system, words, optio
 
 
 @pytest.mark.parametrize("words, valid", [
-    ("bench foo", "zero or one of: args cache convert"), ("bench zero foo", "zero or"),
+    ("bench foo", "zero, or, as the first word, one of: args cache convert"),
+    ("bench zero foo", "zero, or, as"),
     ("bench zero --foo", "--filter"), ("bench zero --filter", "--filter"),
     ("bench --rivals foo", "newest"), ("bench args foo", "none"),
     ("bench cache --foo", "--parts"), ("bench convert --rounds foo", "--rounds"),
