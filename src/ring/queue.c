@@ -507,7 +507,7 @@ queue_wait(struct hone_queue *q, const struct queue_call *c)
 			slept = true;
 		}
 	}
-	if (slept && began != 0)
+	if (slept)
 		queue_note(queue_end_of(c), began, done);
 	if (owes) {
 		queue_heavy(q);
