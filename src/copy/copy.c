@@ -28,7 +28,7 @@ const size_t hone_copy_n_variants = N_VARIANTS;
  * A sequential reader of the destination would permit a smaller threshold. But
  * after a streamed copy of 4, 8 and 16 MiB on Zen 4, a reader with random
  * accesses takes 3.7, 2.0 and 1.2 times as long. At 16 MiB the gain of a
- * sequential reader is as large, 1.2 times (copy-zen4-2026-11-23.json, chase
+ * sequential reader is as large, 1.2 times (copy-zen4-2026-11-23, chase
  * and read).
  */
 #define LEAST_THRESHOLD ((size_t)16 << 20)

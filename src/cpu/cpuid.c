@@ -36,7 +36,7 @@ static const struct row {
 	{"AuthenticAMD", 0x1a, 0x00, 0x0f, GLIBC(2, 36), 2112, (27 << 10) - 1,
 		(27 << 10) - 1, 64 << 20, false},
 	/*
-	 * AMD EPYC 9004 (Zen 4), copy-zen4-2026-11-23.json, keep: 65 bytes to
+	 * AMD EPYC 9004 (Zen 4), copy-zen4-2026-11-23, keep: 65 bytes to
 	 * 16 KiB 1.0 to 1.7 of glibc, but for 576 bytes where both addresses
 	 * are equal in their page (0.9); more than 16 KiB 0.96 to 1.1.
 	 */
