@@ -125,6 +125,38 @@ TEST(a_ring_holds_exactly_its_capacity)
 	for_each_ring(fill_and_empty, MAX_CAPACITY);
 }
 
+/* The ways of a call: as many as possible, all or none, one, and one by the
+ * exported body, for compilers without the inline one and other languages. */
+enum way { BURST, BULK, ONE, EXPORTED, WAYS };
+
+/* Adds elements, or takes some; returns how many. */
+static size_t
+call(const struct made *made, bool add, enum way way, void **some, size_t n,
+	size_t possible)
+{
+	struct hone_ring *ring = made->ring;
+	int error, expected = n <= possible ? 0 : add ? -ENOBUFS : -ENOENT;
+
+	if (way == BURST) {
+		size_t done = add ? hone_ring_enqueue_burst(ring, some, n)
+				  : hone_ring_dequeue_burst(ring, some, n);
+
+		MUST(done == (n < possible ? n : possible), made);
+		return done;
+	}
+	if (way == BULK)
+		error = add ? hone_ring_enqueue_bulk(ring, some, n)
+			    : hone_ring_dequeue_bulk(ring, some, n);
+	else if (!add)
+		error = hone_ring_dequeue(ring, some);
+	else if (way == ONE)
+		error = hone_ring_enqueue(ring, some[0]);
+	else
+		error = hone_detail_ring_enqueue(ring, some[0]);
+	MUST(error == expected, made);
+	return error ? 0 : n;
+}
+
 /* Both numbers count up: the ring holds the elements `out` to `in` - 1. */
 static void
 walk_at_random(const struct made *made)
@@ -132,32 +164,17 @@ walk_at_random(const struct made *made)
 	size_t in = 0, out = 0, capacity = made->capacity;
 	uint64_t random = seed + capacity * MODES + made->flags;
 
-	for (int turn = 0; turn < 300; turn++) {
+	for (int turn = 0; turn < 400; turn++) {
 		void *some[MAX_CAPACITY + 3];
-		size_t n = support_below(&random, capacity + 3), done;
+		enum way way = (enum way)support_below(&random, WAYS);
+		size_t n = way < ONE ? support_below(&random, capacity + 3) : 1;
 		bool add = support_below(&random, 2);
-		size_t possible = add ? capacity - (in - out) : in - out;
+		size_t done;
 
 		for (size_t i = 0; add && i < n; i++)
 			some[i] = element(in + i);
-		if (support_below(&random, 2)) {
-			done = add ? hone_ring_enqueue_burst(
-					     made->ring, some, n)
-				   : hone_ring_dequeue_burst(
-					     made->ring, some, n);
-			MUST(done == (n < possible ? n : possible), made);
-		} else {
-			int error = add ? hone_ring_enqueue_bulk(
-						  made->ring, some, n)
-					: hone_ring_dequeue_bulk(
-						  made->ring, some, n);
-
-			done = n <= possible ? n : 0;
-			MUST(error == (n <= possible ? 0
-					      : add  ? -ENOBUFS
-						     : -ENOENT),
-				made);
-		}
+		done = call(made, add, way, some, n,
+			add ? capacity - (in - out) : in - out);
 		for (size_t i = 0; !add && i < done; i++)
 			MUST(some[i] == element(out + i), made);
 		*(add ? &in : &out) += done;
@@ -230,30 +247,6 @@ TEST(elements_behind_a_preempted_producer_are_late_not_absent)
 	for_each_ring(meet_a_preempted_producer, 9);
 }
 
-/* For compilers without the inline body, and other languages. */
-TEST(the_exported_body_of_enqueue_does_the_same)
-{
-	for (unsigned flags = 0; flags <= HONE_RING_SPSC; flags++) {
-		struct hone_ring *ring;
-		void *got = NULL;
-
-		assert_ok(hone_ring_create(&ring, 3, flags));
-		for (uintptr_t i = 0; i < 20; i++) {
-			while (hone_ring_count(ring) < 3)
-				assert_int_equal(
-					hone_detail_ring_enqueue(ring,
-						(void *)(i + hone_ring_count(
-								     ring))),
-					0);
-			assert_int_equal(
-				hone_detail_ring_enqueue(ring, NULL), -ENOBUFS);
-			assert_int_equal(hone_ring_dequeue(ring, &got), 0);
-			assert_int_equal((uintptr_t)got, i);
-		}
-		hone_ring_destroy(ring);
-	}
-}
-
 /* How rings are created, and the memory that they use. */
 
 static int fail_allocation; /* posix_memalign() fails when set */
@@ -264,13 +257,6 @@ STANDS_FOR(int, posix_memalign, void **memory, size_t alignment, size_t size)
 	if (fail_allocation)
 		return ENOMEM;
 	return __real_posix_memalign(memory, alignment, size);
-}
-
-/* Elements are numbers here: the ring does not dereference them. */
-static void *
-nth(size_t number)
-{
-	return (void *)(uintptr_t)number;
 }
 
 TEST(what_cannot_be_made_is_refused)
@@ -329,30 +315,14 @@ TEST(a_ring_works_wherever_it_is_mapped)
 		for (size_t i = 0; i < 1000; i++) {
 			void *got = NULL;
 
-			assert_int_equal(hone_ring_enqueue(a, nth(i)), 0);
+			assert_int_equal(hone_ring_enqueue(a, element(i)), 0);
 			assert_int_equal(hone_ring_dequeue(b, &got), 0);
-			assert_ptr_equal(got, nth(i));
+			assert_ptr_equal(got, element(i));
 		}
 		assert_ok(munmap(a, size));
 		assert_ok(munmap(b, size));
 	}
 	close(fd);
-}
-
-static void
-memory_fill_and_empty(struct hone_ring *ring, size_t capacity)
-{
-	for (size_t lap = 0; lap < 3; lap++) {
-		void *got = NULL;
-
-		for (size_t i = 0; i < capacity; i++)
-			assert_int_equal(hone_ring_enqueue(ring, nth(i)), 0);
-		assert_int_equal(hone_ring_enqueue(ring, NULL), -ENOBUFS);
-		for (size_t i = 0; i < capacity; i++) {
-			assert_int_equal(hone_ring_dequeue(ring, &got), 0);
-			assert_ptr_equal(got, nth(i));
-		}
-	}
 }
 
 TEST(nothing_is_written_outside_the_size_asked_for)
@@ -363,12 +333,13 @@ TEST(nothing_is_written_outside_the_size_asked_for)
 		for (size_t n = 1; n <= MAX_CAPACITY; n++) {
 			/* aligned to no more than the header promises */
 			void *ring = memory + HONE_RING_ALIGN;
+			const struct made made = {ring, n, flags, 0};
 			size_t size = hone_ring_size(n, flags);
 
 			assert_int_equal(size % HONE_RING_ALIGN, 0);
 			memset(memory, 0xa5, sizeof(memory));
 			assert_ok(hone_ring_init(ring, n, flags));
-			memory_fill_and_empty(ring, n);
+			fill_and_empty(&made);
 			for (size_t i = 0; i < sizeof(memory); i++)
 				if (i - HONE_RING_ALIGN >= size)
 					assert_int_equal(memory[i], 0xa5);
@@ -382,91 +353,78 @@ TEST(nothing_is_written_outside_the_size_asked_for)
  * there.
  */
 
-#define SUBSTITUTE ((void *)(uintptr_t)-1)
-#define ELEMENT(n) ((void *)(uintptr_t)(n))
+#define SUBSTITUTE element(SIZE_MAX)
 
-/* What a producer has done when it is killed right after its exchange. */
 static void
-memory_take_places(struct hone_ring *ring, size_t n)
+enqueues(struct hone_ring *ring, size_t number)
 {
-	ring->tail += n;
+	assert_ok(hone_ring_enqueue(ring, element(number)));
 }
 
 static void
 dequeues(struct hone_ring *ring, void *expected)
 {
-	void *element = NULL;
+	void *got = NULL;
 
-	assert_int_equal(hone_ring_dequeue(ring, &element), 0);
-	assert_ptr_equal(element, expected);
+	assert_ok(hone_ring_dequeue(ring, &got));
+	assert_ptr_equal(got, expected);
 }
 
-/* Before and after the places of the killed producer, others have enqueued, at
- * each position of several rounds. */
+/* Before and after the places of the killed producer, others have enqueued. */
+static void
+lose_and_recover(struct hone_ring *ring, size_t lost)
+{
+	void *pair[2] = {element(3), element(4)}, *got;
+
+	enqueues(ring, 1);
+	(void)take_places(ring, lost);
+	enqueues(ring, 2);
+	assert_ok(hone_ring_enqueue_bulk(ring, pair, 2));
+	(void)take_places(ring, 1);
+	enqueues(ring, 5);
+	dequeues(ring, element(1));
+	assert_int_equal(hone_ring_dequeue(ring, &got), -EAGAIN);
+	assert_int_equal(hone_ring_recover(ring, SUBSTITUTE), lost + 1);
+	for (size_t i = 0; i < lost; i++)
+		dequeues(ring, SUBSTITUTE);
+	for (size_t i = 2; i <= 4; i++)
+		dequeues(ring, element(i));
+	dequeues(ring, SUBSTITUTE);
+	dequeues(ring, element(5));
+	assert_int_equal(hone_ring_dequeue(ring, &got), -ENOENT);
+}
+
+/* At each position of several rounds. */
 TEST(the_places_of_the_killed_get_substitutes)
 {
 	static const unsigned flags[] = {
 		HONE_RING_MPMC, HONE_RING_SINGLE_CONSUMER};
 
-	for (size_t f = 0; f < 2; f++)
-		for (uint64_t from = 0; from < 40; from++)
-			for (size_t lost = 1; lost <= 4; lost++) {
-				struct hone_ring *ring;
-				void *pair[2] = {ELEMENT(3), ELEMENT(4)};
-				void *element;
+	for (size_t i = 0; i < (size_t)2 * 40 * 4; i++) {
+		struct hone_ring *ring;
 
-				assert_ok(
-					hone_ring_create(&ring, 13, flags[f]));
-				for (uint64_t i = 0; i < from; i++) {
-					assert_int_equal(hone_ring_enqueue(ring,
-								 ELEMENT(9)),
-						0);
-					dequeues(ring, ELEMENT(9));
-				}
-				assert_int_equal(
-					hone_ring_enqueue(ring, ELEMENT(1)), 0);
-				memory_take_places(ring, lost);
-				assert_int_equal(
-					hone_ring_enqueue(ring, ELEMENT(2)), 0);
-				assert_ok(
-					hone_ring_enqueue_bulk(ring, pair, 2));
-				memory_take_places(ring, 1);
-				assert_int_equal(
-					hone_ring_enqueue(ring, ELEMENT(5)), 0);
-				dequeues(ring, ELEMENT(1));
-				assert_int_equal(
-					hone_ring_dequeue(ring, &element),
-					-EAGAIN);
-				assert_int_equal(
-					hone_ring_recover(ring, SUBSTITUTE),
-					lost + 1);
-				for (size_t i = 0; i < lost; i++)
-					dequeues(ring, SUBSTITUTE);
-				dequeues(ring, ELEMENT(2));
-				dequeues(ring, ELEMENT(3));
-				dequeues(ring, ELEMENT(4));
-				dequeues(ring, SUBSTITUTE);
-				dequeues(ring, ELEMENT(5));
-				assert_int_equal(
-					hone_ring_dequeue(ring, &element),
-					-ENOENT);
-				hone_ring_destroy(ring);
-			}
+		assert_ok(hone_ring_create(&ring, 13, flags[i % 2]));
+		for (size_t from = 0; from < i / 8; from++) {
+			enqueues(ring, 9);
+			dequeues(ring, element(9));
+		}
+		lose_and_recover(ring, 1 + i / 2 % 4);
+		hone_ring_destroy(ring);
+	}
 }
 
 TEST(a_ring_without_a_loss_is_unchanged)
 {
-	for (unsigned flags = 0; flags <= HONE_RING_SPSC; flags++) {
+	for (unsigned flags = 0; flags < MODES; flags++) {
 		struct hone_ring *ring;
 
 		assert_ok(hone_ring_create(&ring, 4, flags));
 		assert_int_equal(hone_ring_recover(ring, SUBSTITUTE), 0);
-		for (uintptr_t i = 1; i <= 4; i++)
-			assert_int_equal(
-				hone_ring_enqueue(ring, ELEMENT(i)), 0);
+		for (size_t i = 1; i <= 4; i++)
+			enqueues(ring, i);
 		assert_int_equal(hone_ring_recover(ring, SUBSTITUTE), 0);
-		for (uintptr_t i = 1; i <= 4; i++)
-			dequeues(ring, ELEMENT(i));
+		for (size_t i = 1; i <= 4; i++)
+			dequeues(ring, element(i));
 		hone_ring_destroy(ring);
 	}
 }
@@ -483,7 +441,7 @@ produce_until_killed(struct hone_ring *ring, uintptr_t producer)
 		void *group[3], *taken;
 
 		for (uintptr_t i = 0; i < 3; i++)
-			group[i] = ELEMENT((number + i) << 8 | producer);
+			group[i] = element((number + i) << 8 | producer);
 		while (hone_ring_enqueue_bulk(ring, group, 3) != 0)
 			if (hone_ring_dequeue_burst(ring, &taken, 1) > 1)
 				abort();
@@ -495,15 +453,15 @@ static void
 what_is_left_is_in_order(struct hone_ring *ring)
 {
 	uintptr_t last[PRODUCERS] = {0};
-	void *element = NULL;
+	void *got = NULL;
 
 	while (hone_ring_count(ring) > 0) {
-		assert_int_equal(hone_ring_dequeue(ring, &element), 0);
-		if (element == SUBSTITUTE)
+		assert_ok(hone_ring_dequeue(ring, &got));
+		if (got == SUBSTITUTE)
 			continue;
-		assert_true(PRODUCER(element) < PRODUCERS);
-		assert_true(NUMBER(element) > last[PRODUCER(element)]);
-		last[PRODUCER(element)] = NUMBER(element);
+		assert_true(PRODUCER(got) < PRODUCERS);
+		assert_true(NUMBER(got) > last[PRODUCER(got)]);
+		last[PRODUCER(got)] = NUMBER(got);
 	}
 }
 
@@ -513,7 +471,7 @@ TEST(killed_processes_leave_a_ring_that_works)
 	struct hone_ring *ring = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t random = support_seed();
-	void *element;
+	void *got;
 
 	assert_true(ring != MAP_FAILED);
 	assert_ok(hone_ring_init(ring, 64, HONE_RING_MPMC));
@@ -534,7 +492,7 @@ TEST(killed_processes_leave_a_ring_that_works)
 				waitpid(children[i], NULL, 0), children[i]);
 		assert_true(hone_ring_recover(ring, SUBSTITUTE) <= 64);
 		what_is_left_is_in_order(ring);
-		assert_int_equal(hone_ring_dequeue(ring, &element), -ENOENT);
+		assert_int_equal(hone_ring_dequeue(ring, &got), -ENOENT);
 		assert_int_equal(hone_ring_free_count(ring), 64);
 	}
 	assert_ok(munmap(ring, size));
