@@ -107,8 +107,7 @@ TEST(a_cache_that_another_closed_is_not_closed_again)
 	assert_ptr_equal(hone_mempool_thread_cache(pool), c);
 	d = opened(pool);
 	hone_mempool_put(d, hone_mempool_get(c));
-	hone_mempool_cache_close(d);
-	destroyed(pool);
+	closed_and_destroyed(pool, d);
 }
 
 TEST(a_thread_whose_cache_was_closed_gets_another)
@@ -125,8 +124,7 @@ TEST(a_thread_whose_cache_was_closed_gets_another)
 	assert_non_null(o.again);
 	assert_ptr_not_equal(o.again, c);
 	assert_int_equal(stats_of(pool).caches, 1);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 /* The number of keys that are free. */
@@ -311,8 +309,7 @@ TEST(a_pool_may_be_busy_and_go_on)
 	c = opened(pool);
 	assert_null(hone_mempool_thread_cache(pool)); /* max_caches are open */
 	hone_mempool_put(c, obj);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 TEST(a_full_magazine_comes_before_one_that_is_not)
@@ -341,8 +338,7 @@ TEST(a_full_magazine_comes_before_one_that_is_not)
 		hone_mempool_cache_close(c);
 		c = opened(pool);
 	}
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 /*
@@ -358,13 +354,11 @@ static struct hone_mempool *
 packed(size_t size, size_t alignment, unsigned flags)
 {
 	struct hone_mempool_attr attr = attributes(OBJECTS, 4, 4);
-	struct hone_mempool *pool;
 
 	attr.object_size = size;
 	attr.alignment = alignment;
 	attr.flags |= flags;
-	assert_ok(hone_mempool_create(&pool, &attr));
-	return pool;
+	return made(&attr);
 }
 
 TEST(a_sanitizer_has_whole_granules_for_each_object)

@@ -15,46 +15,13 @@ __asan_default_options(void)
 
 #define SIZE 43
 
-struct faults {
-	int n;
-	int last;
-	void *object;
-};
-
-static void
-note(int fault, void *object, void *arg)
-{
-	struct faults *faults = arg;
-
-	faults->n++;
-	faults->last = fault;
-	faults->object = object;
-}
-
 static struct hone_mempool *
 debug_pool(struct faults *faults)
 {
 	struct hone_mempool_attr attr = attributes(20, 5, 2);
-	struct hone_mempool *pool;
 
-	memset(faults, 0, sizeof(*faults));
 	attr.object_size = SIZE;
-	attr.flags |= HONE_MEMPOOL_DEBUG;
-	attr.on_fault = note;
-	attr.on_fault_arg = faults;
-	assert_ok(hone_mempool_create(&pool, &attr));
-	return pool;
-}
-
-static void
-told(struct faults *faults, int fault, void *object)
-{
-	assert_int_equal(faults->n, fault != 0);
-	if (fault) {
-		assert_int_equal(faults->last, fault);
-		assert_ptr_equal(faults->object, object);
-	}
-	memset(faults, 0, sizeof(*faults));
+	return noting_pool(faults, attr);
 }
 
 TEST(sound_use_is_no_fault)
@@ -85,8 +52,30 @@ TEST(sound_use_is_no_fault)
 		audited(pool, 0);
 	}
 	told(&faults, 0, NULL);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
+}
+
+/* The debug flavour has no inline path: it checks each object of a burst. */
+TEST(a_second_put_by_a_cursor_is_told)
+{
+	struct faults faults;
+	struct hone_mempool *pool = debug_pool(&faults);
+	struct hone_mempool_cache *c = opened(pool);
+	struct hone_mempool_cursor cursor;
+	void *objs[20];
+
+	hone_mempool_cursor_begin(&cursor, c);
+	assert_ok(hone_mempool_cursor_get_bulk(&cursor, objs, 20));
+	hone_mempool_cursor_put_bulk(&cursor, objs, 20);
+	told(&faults, 0, NULL);
+	hone_mempool_cursor_put_bulk(&cursor, objs + 7, 1);
+	told(&faults, HONE_MEMPOOL_FAULT_DOUBLE_PUT, objs[7]);
+	assert_ok(hone_mempool_cursor_get_bulk(&cursor, objs, 20));
+	told(&faults, 0, NULL);
+	hone_mempool_cursor_end(&cursor);
+	audited(pool, 20);
+	hone_mempool_put_bulk(c, objs, 20);
+	closed_and_destroyed(pool, c);
 }
 
 TEST(a_second_put_is_told_and_left_out)
@@ -107,8 +96,7 @@ TEST(a_second_put_is_told_and_left_out)
 	told(&faults, HONE_MEMPOOL_FAULT_DOUBLE_PUT, objs[0]);
 	audited(pool, 0);
 	hone_mempool_cache_close(a);
-	hone_mempool_cache_close(b);
-	destroyed(pool);
+	closed_and_destroyed(pool, b);
 }
 
 TEST(a_foreign_pointer_is_told_and_left_out)
@@ -133,15 +121,13 @@ TEST(a_foreign_pointer_is_told_and_left_out)
 	told(&faults, HONE_MEMPOOL_FAULT_FOREIGN, other);
 	audited(pool, 1);
 	hone_mempool_put(c, obj);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 /* Whether the sanitizer stops a child that writes there. */
 static void
 sanitized(volatile char *byte)
 {
-	int status;
 	pid_t child = fork();
 
 	if (child == 0) {
@@ -149,8 +135,7 @@ sanitized(volatile char *byte)
 		*byte = 0;
 		_exit(0);
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_int_not_equal(support_end_of(child), 0);
 }
 
 TEST(writes_after_put_are_told)
@@ -177,8 +162,7 @@ TEST(writes_after_put_are_told)
 		hone_mempool_put(c, obj);
 		told(&faults, 0, NULL);
 	}
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 /* obj is out; byte is in the gap at one of its ends. */
@@ -217,30 +201,23 @@ TEST(writes_beside_an_object_are_told)
 		written_beside(pool, c, &faults, obj, obj - 1);
 	}
 	hone_mempool_put_bulk(c, objs, 20);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 TEST(without_a_handler_a_fault_aborts)
 {
-	struct hone_mempool_attr attr = attributes(4, 2, 1);
-	struct hone_mempool *pool;
-	struct hone_mempool_cache *c;
+	struct hone_mempool *pool = flagged_pool(HONE_MEMPOOL_DEBUG, 4, 2, 1);
+	struct hone_mempool_cache *c = opened(pool);
 	int status;
-	pid_t child;
+	pid_t child = fork();
 
-	attr.flags |= HONE_MEMPOOL_DEBUG;
-	assert_ok(hone_mempool_create(&pool, &attr));
-	c = opened(pool);
-	child = fork();
 	if (child == 0) {
-		hone_mempool_put(c, &attr);
+		hone_mempool_put(c, &status);
 		_exit(0);
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
+	status = support_end_of(child);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 static void
@@ -278,8 +255,7 @@ TEST(the_audit_names_what_is_out_doubled_or_foreign)
 	hone_mempool_put(c, objs[0]);
 	if (!ASAN) /* ends with a second put, and poisons a foreign object */
 		doubled_and_foreign_are_named(pool, c, objs[0]);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 #if ASAN
@@ -288,21 +264,17 @@ TEST(the_sanitizer_sees_a_second_put_of_every_flavour)
 	struct hone_mempool *pool = pool_of(30, 8, 2);
 	struct hone_mempool_cache *c = opened(pool);
 	void *obj = hone_mempool_get(c);
-	int status;
-	pid_t child;
+	pid_t child = fork();
 
-	child = fork();
 	if (child == 0) {
 		hone_mempool_put(c, obj);
 		(void)freopen("/dev/null", "w", stderr);
 		hone_mempool_put(c, obj);
 		_exit(0);
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_int_not_equal(support_end_of(child), 0);
 	hone_mempool_put(c, obj);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 #endif
 

@@ -75,13 +75,7 @@ forget_barriers(void)
 static struct hone_mempool *
 exact_pool(size_t capacity, size_t cache_size, unsigned caches)
 {
-	struct hone_mempool_attr attr =
-		attributes(capacity, cache_size, caches);
-	struct hone_mempool *pool;
-
-	attr.flags |= HONE_MEMPOOL_EXACT;
-	assert_ok(hone_mempool_create(&pool, &attr));
-	return pool;
+	return flagged_pool(HONE_MEMPOOL_EXACT, capacity, cache_size, caches);
 }
 
 /* A pool of n objects, all loaded in two caches of three. */
@@ -387,8 +381,7 @@ close_four(struct hone_mempool *pool, void *const *objs, size_t n)
 	hone_mempool_cache_close(first);
 	hone_mempool_cache_close(second);
 	hone_mempool_cache_close(third);
-	hone_mempool_cache_close(fourth);
-	destroyed(pool);
+	closed_and_destroyed(pool, fourth);
 }
 
 static void
@@ -548,8 +541,7 @@ TEST(a_loop_exchanges_no_magazine_at_each_turn)
 		assert_non_null(held[n]);
 	}
 	hone_mempool_put_bulk(c, held, n);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 /* The last in is the first out, and the count is right at each moment. */
@@ -583,8 +575,7 @@ TEST(a_cache_that_is_full_keeps_what_was_put_last)
 	assert_ok(hone_mempool_get_bulk(other, got, 40));
 	all_different(got, 40);
 	hone_mempool_put_bulk(other, got, 40);
-	hone_mempool_cache_close(other);
-	destroyed(pool);
+	closed_and_destroyed(pool, other);
 }
 
 /* Magazines of the user's with n of 16 objects, of which 12 make a full one. */
@@ -615,8 +606,7 @@ TEST(a_magazine_that_is_put_is_divided)
 			hone_mempool_put_magazine(c, m);
 			audited(pool, 0);
 		}
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 /* The pool has one magazine for each 448 of 512 objects. */
@@ -648,8 +638,7 @@ TEST(there_are_magazines_for_all_objects)
 	hone_mempool_put_magazine(c, m);
 	for (size_t i = 1; i < OUT; i++)
 		hone_mempool_put_magazine(c, out[i]);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 TEST(the_default_cache_size_assumes_sixteen_busy_caches)
@@ -664,12 +653,9 @@ TEST(the_default_cache_size_assumes_sixteen_busy_caches)
 		{100000, 129, HONE_MEMPOOL_EXACT, 512}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct hone_mempool_attr attr =
-			attributes(cases[i].capacity, 0, cases[i].caches);
-		struct hone_mempool *pool;
+		struct hone_mempool *pool = flagged_pool(
+			cases[i].flags, cases[i].capacity, 0, cases[i].caches);
 
-		attr.flags = cases[i].flags;
-		assert_ok(hone_mempool_create(&pool, &attr));
 		assert_int_equal(stats_of(pool).cache_size, cases[i].size);
 		destroyed(pool);
 	}

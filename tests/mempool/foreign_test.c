@@ -24,11 +24,9 @@ static struct hone_mempool *
 foreign_pool(size_t cache_size, unsigned flags)
 {
 	struct hone_mempool_attr attr = foreign(N, cache_size, flags);
-	struct hone_mempool *pool;
 
 	assert_int_equal(hone_mempool_memory_size(&attr), 0);
-	assert_ok(hone_mempool_create(&pool, &attr));
-	return pool;
+	return made(&attr);
 }
 
 static void
@@ -185,47 +183,24 @@ TEST(the_audit_finds_what_was_put_twice)
 	assert_ok(hone_mempool_destroy(pool));
 }
 
-static int last_fault;
-static void *last_object;
-
-static void
-note(int fault, void *object, void *arg)
-{
-	(void)arg;
-	last_fault = fault;
-	last_object = object;
-}
-
-static void
-told(int fault, void *object)
-{
-	assert_int_equal(last_fault, fault);
-	assert_ptr_equal(last_object, object);
-	last_fault = 0;
-	last_object = NULL;
-}
-
 TEST(the_debug_flavour_finds_a_second_put_null_and_one_too_many)
 {
-	struct hone_mempool_attr attr = foreign(N, 7, HONE_MEMPOOL_DEBUG);
-	struct hone_mempool_cache *c;
-	struct hone_mempool *pool;
+	struct faults faults;
+	struct hone_mempool *pool = noting_pool(&faults, foreign(N, 7, 0));
+	struct hone_mempool_cache *c = opened(pool);
 
-	attr.on_fault = note;
-	assert_ok(hone_mempool_create(&pool, &attr));
-	c = opened(pool);
 	hone_mempool_put(c, NULL);
-	told(HONE_MEMPOOL_FAULT_FOREIGN, NULL);
+	told(&faults, HONE_MEMPOOL_FAULT_FOREIGN, NULL);
 	put_things(c, 0, N);
-	told(0, NULL);
+	told(&faults, 0, NULL);
 	hone_mempool_put(c, things[N]);
-	told(HONE_MEMPOOL_FAULT_FOREIGN, things[N]);
+	told(&faults, HONE_MEMPOOL_FAULT_FOREIGN, things[N]);
 	hone_mempool_put(c, things[40]);
-	told(HONE_MEMPOOL_FAULT_DOUBLE_PUT, things[40]);
+	told(&faults, HONE_MEMPOOL_FAULT_DOUBLE_PUT, things[40]);
 	audited(pool, 0);
 	get_things(c, N);
 	hone_mempool_put(c, things[N]);
-	told(0, NULL);
+	told(&faults, 0, NULL);
 	hone_mempool_cache_close(c);
 	assert_ok(hone_mempool_destroy(pool));
 }
@@ -233,23 +208,20 @@ TEST(the_debug_flavour_finds_a_second_put_null_and_one_too_many)
 /* The table of the debug flavour, with many pointers and random order. */
 TEST(the_debug_flavour_forgets_what_is_got)
 {
-	struct hone_mempool_attr attr = foreign(N, 1, HONE_MEMPOOL_DEBUG);
-	struct hone_mempool_cache *c;
-	struct hone_mempool *pool;
+	struct faults faults;
+	struct hone_mempool *pool = noting_pool(&faults, foreign(N, 1, 0));
+	struct hone_mempool_cache *c = opened(pool);
 	uint64_t seed = support_seed();
 	bool in[N] = {false};
 
-	attr.on_fault = note;
-	assert_ok(hone_mempool_create(&pool, &attr));
-	c = opened(pool);
 	for (int turn = 0; turn < 20000; turn++) {
 		size_t i = support_below(&seed, N);
 		char *got;
 
 		if (support_below(&seed, 2)) {
 			hone_mempool_put(c, things[i]);
-			told(in[i] ? HONE_MEMPOOL_FAULT_DOUBLE_PUT : 0,
-				in[i] ? things[i] : NULL);
+			told(&faults, in[i] ? HONE_MEMPOOL_FAULT_DOUBLE_PUT : 0,
+				things[i]);
 			in[i] = true;
 			continue;
 		}
@@ -262,16 +234,6 @@ TEST(the_debug_flavour_forgets_what_is_got)
 	}
 	hone_mempool_cache_close(c);
 	assert_ok(hone_mempool_destroy(pool));
-}
-
-static void
-exits_with_0(pid_t pid)
-{
-	int status;
-
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 TEST(a_child_has_the_pointers_that_are_in_the_pool)
@@ -290,7 +252,7 @@ TEST(a_child_has_the_pointers_that_are_in_the_pool)
 		c = hone_mempool_thread_cache(pool);
 		_exit(hone_mempool_get_burst(c, objs, N) != 60);
 	}
-	exits_with_0(pid);
+	support_exits_with_0(pid);
 	get_things(c, 60);
 	hone_mempool_cache_close(c);
 	assert_ok(hone_mempool_destroy(pool));
@@ -393,7 +355,7 @@ processes_share(struct hone_mempool_attr attr)
 	hone_mempool_cache_close(c);
 	assert_int_equal(use(pool, seed, 20000), 0);
 	for (size_t i = 0; i < 3; i++)
-		exits_with_0(pids[i]);
+		support_exits_with_0(pids[i]);
 	unshared(pool, &attr);
 }
 
@@ -424,7 +386,7 @@ TEST(an_object_that_another_process_got_may_be_used)
 		hone_mempool_cache_close(c);
 		_exit(object == NULL);
 	}
-	exits_with_0(pid);
+	support_exits_with_0(pid);
 	*object = 1;
 	c = opened(pool);
 	hone_mempool_put(c, object);
@@ -447,7 +409,7 @@ TEST(a_process_that_dies_with_the_mutex_stops_nobody)
 		hone_mempool_lock(pool);
 		_exit(0);
 	}
-	exits_with_0(pid);
+	support_exits_with_0(pid);
 	put_things(c, 0, N);
 	get_things(c, N);
 	put_things(c, 0, N);

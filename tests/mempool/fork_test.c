@@ -131,8 +131,7 @@ TEST(a_thread_that_is_stopped_holds_up_nobody)
 		release(&other, &seed);
 	}
 	end(&other);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 /* The child uses its copy; returns its exit status. */
@@ -172,20 +171,15 @@ child(struct hone_mempool *pool, void **mine, size_t n_mine)
 static void
 forked(unsigned flags)
 {
-	struct hone_mempool_attr attr = attributes(CAPACITY, CACHE, 4);
-	struct hone_mempool *pool;
-	struct hone_mempool_cache *c;
+	struct hone_mempool *pool = flagged_pool(flags, CAPACITY, CACHE, 4);
+	struct hone_mempool_cache *c = hone_mempool_thread_cache(pool);
 	struct worker other;
 	uint64_t seed = support_seed();
 	void *mine[30];
 
-	attr.flags |= flags;
-	assert_ok(hone_mempool_create(&pool, &attr));
-	c = hone_mempool_thread_cache(pool);
 	start(&other, pool);
 	for (int round = 0; round < ROUNDS; round++) {
 		size_t n = support_below(&seed, 30);
-		int status;
 		pid_t pid;
 
 		assert_ok(hone_mempool_get_bulk(c, mine, n));
@@ -197,9 +191,7 @@ forked(unsigned flags)
 			_exit(child(pool, mine, n));
 		if (round % 2)
 			release(&other, &seed);
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_true(WIFEXITED(status));
-		assert_int_equal(WEXITSTATUS(status), 0);
+		support_exits_with_0(pid);
 		hone_mempool_put_bulk(c, mine, n);
 	}
 	end(&other);
@@ -226,17 +218,13 @@ TEST(a_child_goes_on_without_caches_of_threads)
 	struct hone_mempool *pool = pool_of(CAPACITY, CACHE, 4);
 	struct hone_mempool_cache *c = opened(pool);
 	void *obj = hone_mempool_get(c);
-	int status;
 	pid_t pid = fork();
 
 	if (pid == 0)
 		_exit(child(pool, &obj, 1));
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	support_exits_with_0(pid);
 	hone_mempool_put(c, obj);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 int

@@ -186,8 +186,7 @@ TEST(objects_in_huge_pages_may_have_a_larger_alignment)
 	assert_int_equal((uintptr_t)obj % attr.alignment, 0);
 	memset(obj, 1, attr.object_size);
 	hone_mempool_put(c, obj);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 	assert_int_equal(mapped, 0);
 }
 

@@ -298,8 +298,7 @@ TEST(one_thread_is_fast_in_a_small_pool)
 				hone_mempool_put(c, objs[i]);
 		}
 		assert_int_equal(stats_of(pool).refills, before);
-		hone_mempool_cache_close(c);
-		destroyed(pool);
+		closed_and_destroyed(pool, c);
 	}
 }
 
@@ -313,8 +312,7 @@ TEST(a_pool_of_one_object_has_caches_of_one)
 	assert_non_null(obj);
 	assert_null(hone_mempool_get(c));
 	hone_mempool_put(c, obj);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 TEST(memory_of_the_caller_is_used_to_the_byte)
@@ -351,8 +349,7 @@ TEST(memory_of_the_caller_is_used_to_the_byte)
 			memset(objs[k], k, 40);
 		}
 		hone_mempool_put_bulk(c, objs, 33);
-		hone_mempool_cache_close(c);
-		destroyed(pool);
+		closed_and_destroyed(pool, c);
 		for (int k = 0; k < 64; k++)
 			assert_int_equal(memory[size + (size_t)k], 0x77);
 		/* all of it belongs to the caller again */
@@ -380,8 +377,7 @@ stride_of(size_t size, size_t alignment, unsigned flags)
 	assert_int_equal((uintptr_t)obj % alignment, 0);
 	memset(obj, 1, size);
 	hone_mempool_put(c, obj);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 	return stats.stride;
 }
 
@@ -427,7 +423,7 @@ TEST(what_the_constructor_wrote_stays)
 	attr.constructor = construct;
 	attr.constructor_arg = &called;
 	attr.name = "a name that is longer than thirty-one bytes";
-	assert_ok(hone_mempool_create(&pool, &attr));
+	pool = made(&attr);
 	assert_int_equal(called, 100);
 	c = opened(pool);
 	assert_ok(hone_mempool_get_bulk(c, objs, 100));
@@ -439,8 +435,7 @@ TEST(what_the_constructor_wrote_stays)
 	}
 	assert_int_equal(sum, 99 * 100 / 2);
 	hone_mempool_put_bulk(c, objs, 100);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 int

@@ -23,14 +23,29 @@ attributes(size_t capacity, size_t cache_size, unsigned max_caches)
 }
 
 static inline struct hone_mempool *
-pool_of(size_t capacity, size_t cache_size, unsigned max_caches)
+made(const struct hone_mempool_attr *attr)
+{
+	struct hone_mempool *pool;
+
+	assert_ok(hone_mempool_create(&pool, attr));
+	return pool;
+}
+
+static inline struct hone_mempool *
+flagged_pool(
+	unsigned flags, size_t capacity, size_t cache_size, unsigned max_caches)
 {
 	struct hone_mempool_attr attr =
 		attributes(capacity, cache_size, max_caches);
-	struct hone_mempool *pool;
 
-	assert_ok(hone_mempool_create(&pool, &attr));
-	return pool;
+	attr.flags |= flags;
+	return made(&attr);
+}
+
+static inline struct hone_mempool *
+pool_of(size_t capacity, size_t cache_size, unsigned max_caches)
+{
+	return flagged_pool(0, capacity, cache_size, max_caches);
 }
 
 static inline struct hone_mempool_cache *
@@ -95,6 +110,53 @@ destroyed(struct hone_mempool *pool)
 {
 	audited(pool, 0);
 	assert_ok(hone_mempool_destroy(pool));
+}
+
+/* The same, after its last cache was closed. */
+static inline void
+closed_and_destroyed(struct hone_mempool *pool, struct hone_mempool_cache *c)
+{
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+/* The faults that a pool of the debug flavour reports. */
+struct faults {
+	int n;
+	int last;
+	void *object;
+};
+
+static inline void
+note(int fault, void *object, void *arg)
+{
+	struct faults *faults = arg;
+
+	faults->n++;
+	faults->last = fault;
+	faults->object = object;
+}
+
+static inline struct hone_mempool *
+noting_pool(struct faults *faults, struct hone_mempool_attr attr)
+{
+	memset(faults, 0, sizeof(*faults));
+	attr.flags |= HONE_MEMPOOL_DEBUG;
+	attr.on_fault = note;
+	attr.on_fault_arg = faults;
+	return made(&attr);
+}
+
+/* One fault since the last use of this; none if it is 0. */
+static inline void
+told(struct faults *faults, int fault, void *object)
+{
+	assert_int_equal(faults->n, fault != 0);
+	if (fault) {
+		assert_int_equal(faults->last, fault);
+		assert_ptr_equal(faults->object, object);
+	}
+	memset(faults, 0, sizeof(*faults));
 }
 
 #endif

@@ -30,16 +30,21 @@ STANDS_FOR(const char *, hone_mempool_layout,
 }
 
 static struct hone_mempool *
-pool_with(unsigned flags, size_t slots, unsigned max_caches)
+slotted_pool(size_t slots, unsigned flags, size_t capacity, size_t cache_size,
+	unsigned max_caches)
 {
-	struct hone_mempool_attr attr = attributes(CAPACITY, CACHE, max_caches);
 	struct hone_mempool *pool;
 
-	attr.flags |= flags;
 	deque_slots = slots;
-	assert_ok(hone_mempool_create(&pool, &attr));
+	pool = flagged_pool(flags, capacity, cache_size, max_caches);
 	deque_slots = 0;
 	return pool;
+}
+
+static struct hone_mempool *
+pool_with(unsigned flags, size_t slots, unsigned max_caches)
+{
+	return slotted_pool(slots, flags, CAPACITY, CACHE, max_caches);
 }
 
 static size_t
@@ -54,8 +59,7 @@ size_of_caches(unsigned max_caches)
 	size = mapped;
 	c = opened(pool);
 	hone_mempool_put(c, hone_mempool_get(c));
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 	assert_int_equal(mapped, 0);
 	return size;
 }
@@ -163,8 +167,7 @@ TEST(one_of_many_caches_takes_all)
 		assert_int_equal(hone_mempool_available(pool), MANY);
 	}
 	audited(pool, 0);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 	free(all);
 }
 
@@ -199,8 +202,7 @@ TEST(a_pool_stays_while_a_magazine_is_out)
 	assert_int_equal(hone_mempool_destroy(pool), -EBUSY);
 	c = opened(pool);
 	hone_mempool_put_magazine(c, m);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 static int
@@ -228,21 +230,16 @@ TEST(a_child_has_what_spilled)
 	struct hone_mempool *pool = pool_with(0, 4, 3);
 	struct hone_mempool_cache *c = opened(pool);
 	void *mine = hone_mempool_get(c);
-	int status;
 	pid_t pid;
 
 	assert_ok(hone_mempool_get_bulk(c, objs, CAPACITY / 2));
 	hone_mempool_put_bulk(c, objs, CAPACITY / 2);
 	pid = fork();
-	assert_true(pid >= 0);
 	if (pid == 0)
 		_exit(child(pool, mine));
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	support_exits_with_0(pid);
 	hone_mempool_put(c, mine);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 struct run {
@@ -302,15 +299,11 @@ static void
 stressed(unsigned flags, size_t slots)
 {
 	struct run run = {.exact = flags & HONE_MEMPOOL_EXACT};
-	struct hone_mempool_attr attr =
-		attributes((size_t)THREADS * MOST, 4, THREADS);
 	struct thread threads[THREADS];
 	uint64_t seed = support_seed();
 
-	attr.flags |= flags;
-	deque_slots = slots;
-	assert_ok(hone_mempool_create(&run.pool, &attr));
-	deque_slots = 0;
+	run.pool =
+		slotted_pool(slots, flags, (size_t)THREADS * MOST, 4, THREADS);
 	assert_ok(pthread_barrier_init(&run.barrier, NULL, THREADS));
 	for (size_t i = 0; i < THREADS; i++) {
 		threads[i].run = &run;
@@ -318,8 +311,6 @@ stressed(unsigned flags, size_t slots)
 	}
 	support_threads(get_and_put, threads, THREADS, sizeof(*threads));
 	assert_int_equal(run.errors, 0);
-	assert_int_equal(hone_mempool_available(run.pool), attr.capacity);
-	audited(run.pool, 0);
 	(void)pthread_barrier_destroy(&run.barrier);
 	destroyed(run.pool);
 }

@@ -32,8 +32,7 @@ TEST(one_by_one_every_object_comes_once)
 		for (size_t i = n; i-- > 0;)
 			assert_ptr_equal(hone_mempool_get(c), objs[i]);
 		hone_mempool_put_bulk(c, objs, n);
-		hone_mempool_cache_close(c);
-		destroyed(pool);
+		closed_and_destroyed(pool, c);
 		free(objs);
 	}
 }
@@ -59,8 +58,7 @@ TEST(a_loop_of_the_largest_cache_size_exchanges_nothing)
 	}
 	assert_int_equal(last.refills, first.refills);
 	assert_int_equal(last.flushes, first.flushes);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 TEST(caches_are_counted)
@@ -82,8 +80,7 @@ TEST(caches_are_counted)
 	assert_int_equal(hone_mempool_destroy(pool), -EBUSY);
 	c = opened(pool);
 	hone_mempool_put(c, obj);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 TEST(each_cache_may_keep_an_empty_magazine)
@@ -130,8 +127,7 @@ TEST(an_empty_magazine_that_is_out_keeps_the_pool)
 	assert_int_equal(hone_mempool_destroy(pool), -EBUSY);
 	c = opened(pool);
 	hone_mempool_put_magazine(c, m);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 /* Every magazine is kept, and its objects are put: this aborts instead of
@@ -153,10 +149,9 @@ TEST(keeping_too_many_magazines_aborts)
 		}
 		_exit(0);
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
+	status = support_end_of(child);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 /*
@@ -179,47 +174,7 @@ TEST(no_more_objects_are_counted_than_there_are)
 			stats.shared + stats.loaded + stats.reserved, 100);
 		atomic_fetch_sub(&moving->n_reserved, extra);
 	}
-	hone_mempool_cache_close(c);
-	destroyed(pool);
-}
-
-static void
-note(int fault, void *object, void *arg)
-{
-	void **told = arg;
-
-	(void)fault;
-	*told = object;
-}
-
-/* The debug flavour has no inline path: it checks each object of a burst. */
-TEST(the_debug_flavour_sees_a_cursor)
-{
-	struct hone_mempool_attr attr = attributes(100, 10, 2);
-	struct hone_mempool_cursor cursor;
-	struct hone_mempool_cache *c;
-	struct hone_mempool *pool;
-	void *objs[30], *told = NULL;
-
-	attr.flags |= HONE_MEMPOOL_DEBUG;
-	attr.on_fault = note;
-	attr.on_fault_arg = &told;
-	assert_ok(hone_mempool_create(&pool, &attr));
-	c = opened(pool);
-	hone_mempool_cursor_begin(&cursor, c);
-	assert_ok(hone_mempool_cursor_get_bulk(&cursor, objs, 30));
-	hone_mempool_cursor_put_bulk(&cursor, objs, 30);
-	assert_null(told);
-	hone_mempool_cursor_put_bulk(&cursor, objs + 7, 1);
-	assert_ptr_equal(told, objs[7]);
-	told = NULL;
-	assert_ok(hone_mempool_cursor_get_bulk(&cursor, objs, 30));
-	assert_null(told);
-	hone_mempool_cursor_end(&cursor);
-	audited(pool, 30);
-	hone_mempool_put_bulk(c, objs, 30);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 /*

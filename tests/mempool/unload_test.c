@@ -126,15 +126,11 @@ open_without_a_key(void)
 static void
 passes(int (*test)(void))
 {
-	int status;
 	pid_t child = fork();
 
-	assert_true(child >= 0);
 	if (child == 0)
 		_exit(test());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	support_exits_with_0(child);
 }
 
 TEST(a_thread_may_end_after_the_library_was_closed)

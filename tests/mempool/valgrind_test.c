@@ -42,8 +42,7 @@ TEST(objects_in_the_pool_are_not_to_be_touched)
 	for (int i = 0; i < SIZE; i++)
 		assert_int_equal(objs[19][i], 19);
 	hone_mempool_put(c, objs[19]);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 	assert_int_equal(VALGRIND_COUNT_ERRORS, before);
 }
 
@@ -66,16 +65,11 @@ TEST(an_object_that_is_put_twice_is_seen)
 /* The pool itself would report each write, too. */
 TEST(in_the_debug_flavour_valgrind_alone_reports_writes)
 {
-	struct hone_mempool_attr attr = attributes(20, 5, 2);
+	struct hone_mempool *pool = flagged_pool(HONE_MEMPOOL_DEBUG, 20, 5, 2);
+	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_findings findings;
-	struct hone_mempool *pool;
-	struct hone_mempool_cache *c;
-	unsigned char *obj;
+	unsigned char *obj = hone_mempool_get(c);
 
-	attr.flags |= HONE_MEMPOOL_DEBUG;
-	assert_ok(hone_mempool_create(&pool, &attr));
-	c = opened(pool);
-	obj = hone_mempool_get(c);
 	assert_true(seen(obj + SIZE));
 	assert_true(seen(obj - 1));
 	hone_mempool_put(c, obj);
@@ -85,8 +79,7 @@ TEST(in_the_debug_flavour_valgrind_alone_reports_writes)
 	/* without a handler of faults, a report of the pool would abort */
 	assert_ptr_equal(hone_mempool_get(c), obj);
 	hone_mempool_put(c, obj);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 /* Returns an exit status: assertions of cmocka would not end the test. */
@@ -115,19 +108,15 @@ TEST(in_a_child_objects_are_watched_as_before)
 	struct hone_mempool *pool = pool_of(20, 5, 2);
 	struct hone_mempool_cache *c = opened(pool);
 	unsigned char *out = hone_mempool_get(c), *in = hone_mempool_get(c);
-	int status;
 	pid_t pid;
 
 	hone_mempool_put(c, in);
 	pid = fork();
 	if (pid == 0)
 		_exit(child(pool, out, in));
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	support_exits_with_0(pid);
 	hone_mempool_put(c, out);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	closed_and_destroyed(pool, c);
 }
 
 int

@@ -57,6 +57,25 @@ support_threads(void *(*fn)(void *), void *arguments, unsigned n, size_t size)
 		assert_ok(pthread_join(threads[i], NULL));
 }
 
+int
+support_end_of(pid_t child)
+{
+	int status = 0;
+
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status;
+}
+
+void
+support_exits_with_0(pid_t child)
+{
+	int status = support_end_of(child);
+
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 void
 support_one_cpu(void)
 {

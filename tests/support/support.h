@@ -63,6 +63,11 @@ size_t support_below(uint64_t *state, size_t below);
 void support_threads(
 	void *(*fn)(void *), void *arguments, unsigned n, size_t size);
 
+/* Waits for the end of a child. Returns its status, as waitpid() sets it. */
+int support_end_of(pid_t child);
+/* The same; the child must exit with 0. */
+void support_exits_with_0(pid_t child);
+
 /* From now on, this process and its children run on one CPU: single steps take
  * half of the time there. */
 void support_one_cpu(void);
