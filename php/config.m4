@@ -41,12 +41,9 @@ if test "$PHP_HONE" != "no"; then
       #endif]])], [hone_family=aarch64])
 
     dnl What the extension calls, and what that calls.
-    hone_sources="api.c part.c cpu/cpu.c cpu/cpuid.c cpu/sysfs.c
+    hone_sources="api.c part.c cpu/cpu.c cpu/cpuid.c cpu/sysfs.c cpu/traits.c
       ${hone_family:+cpu/$hone_family.c} stream/file_buffer.c
       stream/read_file.c stream/read_into.c copy/copy.c zero/zero.c"
-    if test "$hone_family" != "x86_64"; then
-      hone_sources="$hone_sources cpu/no_cpuid.c"
-    fi
     for hone_part in copy zero; do
       for hone_of in any $hone_family; do
         hone_sources="$hone_sources `sed -n \

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Write libhone as two files that a program can copy: hone.c and hone.h.
 
-A header stands where it is first included. hone.c has the variants of every
-CPU family. What a program may leave out stands between #if and #endif.
+A header stands where it is first included. A template stands once for each
+variant, and its comments only once. hone.c has the variants of every CPU
+family. What a program may leave out stands between #if and #endif.
 """
 import argparse
 import re
@@ -14,17 +15,19 @@ SRC, INCLUDE = ROOT / "src", ROOT / "include"
 # The parts, and the parts that call each one.
 PARTS = {"zero": (), "copy": ("mempool", "stream"), "ring": (), "mempool": (),
          "stream": ()}
+# Sources of src/cpu that only the part copy calls.
+TRAITS = ["cpu/traits.c", "cpu/cpuid.c", "cpu/sysfs.c"]
 FAMILIES = {name: f"HONE_IF_{name}(1) + 0" for name in ("x86_64", "aarch64")}
 # Files that are not always compiled.
 CONDITIONS = {
     "cpu/x86_64.c": FAMILIES["x86_64"], "cpu/aarch64.c": FAMILIES["aarch64"],
-    "cpu/no_cpuid.c": f"!({FAMILIES['x86_64']})",
     "stream/uring.c": "defined(HONE_WITH_URING)",
     "stream/uring_slot.c": "defined(HONE_WITH_URING)",
     "stream/uring_none.c": "!defined(HONE_WITH_URING)"}
 
 GUARD = re.compile(r"\A.*\n#ifndef HONE_\w+_H\n")
 INCLUDES = re.compile(r'#include ([<"])(.*)[>"]')
+COMMENT = re.compile(r"^[ \t]*/\*(?:(?!\*/).)*\*/\n+", re.M | re.S)
 MACRO = re.compile(r"#(define|undef) (?!HONE_)(\w+)")
 
 LICENCE = "/*\n{}\n */\n"
@@ -52,7 +55,7 @@ SOURCE = """
  * -DHONE_ONLY_ZERO    leaves out all but zero.h and what that calls; so do
  *                     _COPY, _MEMPOOL, _RING for ring.h and queue.h, and
  *                     _STREAM for stream.h and read_file.h. Several parts may
- *                     be given.
+ *                     be given. The caches and traits of cpu.h are of _COPY.
  * -DHONE_WITH_URING   hone_read_files() through io_uring; with -luring,
  *                     liburing 2.2 or later
  *
@@ -87,11 +90,12 @@ def project_file(path, bracket, name):
     return None
 
 
-def parse(path):
+def parse(path, comments=True):
     """(line, how many #if it is in, what it includes) of a file, without the
     line of its licence. The guard of a header is no such #if."""
     depth = -is_guarded(path)
-    for line in read(path).splitlines()[1:]:
+    text = read(path).partition("\n")[2]
+    for line in (text if comments else COMMENT.sub("", text)).splitlines():
         include = INCLUDES.match(line)
         depth += line.startswith("#if") - line.startswith("#endif")
         yield line, depth, include and project_file(path, *include.groups())
@@ -121,6 +125,7 @@ class Writer:
         self.lines = []
         self.name = None  # the file of the last line
         self.seen = set()  # what every section may use
+        self.written = set()  # every file
         self.hoisted = ()  # system headers at the beginning of the section
         self.macros = {}  # of a source: name -> is it still defined?
 
@@ -166,7 +171,9 @@ class Writer:
         if guarded and path in seen:
             return
         seen.add(path)
-        for line, depth, inner in parse(path):
+        again = not guarded and path in self.written
+        self.written.add(path)
+        for line, depth, inner in parse(path, comments=not again):
             macro = MACRO.match(line)
             if macro and not guarded:
                 self.macros[macro[2]] = macro[1] == "define"
@@ -239,9 +246,11 @@ def source():
                        f"#define {only(part)}", "#endif")
     writer.source(SRC / "api.c", set())
     writer.seen = writer.section(any_of(["copy", "zero"]),
-                                 ["part.c", *sources_of("cpu")])
+                                 ["part.c", *(name for name in sources_of("cpu")
+                                              if name not in TRAITS)])
     for part in PARTS:
-        writer.section(any_of([part]), sources_of(part))
+        writer.section(any_of([part]),
+                       (TRAITS if part == "copy" else []) + sources_of(part))
     return writer.text()
 
 

@@ -2,11 +2,10 @@
 #ifndef HONE_CPU_DETECT_H
 #define HONE_CPU_DETECT_H
 /*
- * cpu.c has the public functions. cpuid.c parses CPUID, and has the rows of the
- * CPUs that were measured. sysfs.c reads the sizes of the caches.
- *
- * Functions of each CPU family: x86_64.c defines all three, aarch64.c the
- * first. no_cpuid.c defines what is left.
+ * cpu.c has the public functions of features; x86_64.c and aarch64.c detect
+ * those of their family. traits.c has the public functions of caches and
+ * traits. cpuid.c reads them by CPUID, and has the rows of the CPUs that were
+ * measured. sysfs.c reads the sizes of the caches.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +28,7 @@ void hone_cpu_detect_traits(size_t *values);
  * without an instruction for it. */
 size_t hone_cpu_sysfs_cache(unsigned level);
 
-/* What CPUID says about the traits of an x86 CPU: x86_64.c and cpuid.c. */
+/* What CPUID says about the traits of an x86 CPU. */
 #define GLIBC(major, minor) ((major)*1000u + (minor))
 
 /* Registers of CPUID, 0 for leaves that the CPU lacks; and the C library. */

@@ -35,6 +35,15 @@ made_twice() {
         ! grep '#include <\(linux\|asm\)/' hone.c hone.h
 }
 
+# Lines of hone.c outside of each #if that asks for other parts.
+zero_alone_is_short() {
+    lines=$(awk '/^#if/ { depth++; if (!off && /HONE_ONLY/ && !/ZERO/) off = depth }
+        !off { n++ }
+        /^#endif/ { if (off == depth) off = 0; depth-- }
+        END { print n }' hone.c) &&
+        [ "$lines" -gt 1000 ] && [ "$lines" -le 2500 ]
+}
+
 # parts NAME COMPILER OPTION...: hone.c, and a program that uses its parts.
 # shellcheck disable=SC2086
 parts() {
@@ -149,6 +158,7 @@ thread_sanitizer() {
 }
 
 check 'hone.c and hone.h have the same bytes when made again' made_twice
+check 'HONE_ONLY_ZERO leaves at most 2,500 lines' zero_alone_is_short
 # Where the programs for the installed library look.
 mkdir hone && cp hone.h hone
 check 'gcc' parts gcc gcc -O0 -fPIC
