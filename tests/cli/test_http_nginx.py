@@ -478,6 +478,18 @@ def test_a_server_whose_tls_fails(web, answer):
         assert server.clients == 1
 
 
+def test_a_server_that_wants_tls(web, nginx):
+    """nginx answers 400; others send an alert, or close the connection."""
+    asks = "; is it an https:// address?"
+    said = web.fails("info", f"http://127.0.0.1:{nginx.tls}/disk.img")
+    assert said.endswith("/disk.img: the server answered 400" + asks)
+    for answer, code in (bytes.fromhex("15030300020246"), 1), (b"", 4):
+        with Raw(answer) as server:
+            said = web.fails("info", f"http://127.0.0.1:{server.port}/a", code=code)
+            assert "/a: cannot be read at offset 0: " in said
+            assert said.endswith(asks)
+
+
 def test_tls_that_fails_after_the_first_answer(web, nginx, out):
     """It was there, so it may come again."""
     content = images.noise(6 * MI)

@@ -293,6 +293,9 @@ const char *http_reason(unsigned status);
 
 /* lost.c: as http_transfer_end(), after a connection that was lost. */
 bool http_end_lost(struct http_transfer *transfer, CURLcode result);
+/* Returns what follows the text about a first answer that a server with TLS may
+ * have given to a request without it, or "". */
+const char *http_way_with_tls(const struct http_transfer *transfer);
 
 /* trace.c: report a request that is sent, the header of its answer, what the
  * first answer decides, and what follows from its end. */

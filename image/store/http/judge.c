@@ -305,8 +305,10 @@ judge_status(struct http_transfer *t)
 		return t->url ? HTTP_RETRY
 			      : http_transfer_fail(t, -ENOMEM, "out of memory");
 	}
+	/* nginx, Apache and servers in Go answer 400 if they want TLS. */
 	return http_transfer_fail(t, denied ? -EACCES : -EPROTO,
-		"the server answered %u%s", status, http_reason(status));
+		"the server answered %u%s%s", status, http_reason(status),
+		status == 400 ? http_way_with_tls(t) : "");
 }
 
 /* S3 answers with the region of the bucket, if the request is for another. */

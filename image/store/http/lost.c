@@ -172,6 +172,19 @@ way_without_tls(const struct http_transfer *t)
 		       : "; is it an http:// address?";
 }
 
+const char *
+http_way_with_tls(const struct http_transfer *t)
+{
+	const char *url = http_transfer_url(t);
+
+	if (t->http->open || !t->named || proxy_of(url) ||
+		strncasecmp(url, "http:", strlen("http:")) != 0)
+		return "";
+	return t->http->target.auth
+		       ? "; does the registry want TLS? Leave out --plain-http"
+		       : "; is it an https:// address?";
+}
+
 /* Set the error of a connection without TLS or without authorities. Returns
  * false if the reason is another. */
 static bool
@@ -230,6 +243,18 @@ way_to_trust(const struct http_transfer *t)
 		       : "";
 }
 
+/* Returns whether a server with TLS may have been asked without it. Such a
+ * server closes the connection, or sends an alert, which libcurl takes for an
+ * answer of HTTP/0.9. */
+static bool
+may_be_tls(CURLcode result)
+{
+	return result == CURLE_GOT_NOTHING || result == CURLE_RECV_ERROR ||
+	       result == CURLE_SEND_ERROR ||
+	       result == CURLE_UNSUPPORTED_PROTOCOL ||
+	       result == CURLE_WEIRD_SERVER_REPLY;
+}
+
 /* Set the error of a lost connection. */
 static void
 fail_lost(struct http_transfer *t, CURLcode result, bool long_line)
@@ -272,7 +297,8 @@ fail_lost(struct http_transfer *t, CURLcode result, bool long_line)
 			text,
 			result == CURLE_PEER_FAILED_VERIFICATION
 				? way_to_trust(t)
-				: "");
+			: may_be_tls(result) ? http_way_with_tls(t)
+					     : "");
 }
 
 bool
