@@ -157,23 +157,36 @@ fill(struct output *output, int folder, const char *file)
 	return rc == 0 ? sync_folder(folder, ".") : rc;
 }
 
+/*
+ * Returns the mode of the new folder, without the permissions that the group
+ * and others lack for the folder that it replaces. That one may have another
+ * owner, another group and an ACL.
+ */
+static mode_t
+folder_mode(struct output *output)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(output->directory, output->name, flags);
+	struct stat old;
+	mode_t mode = 0700;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0777 : mode;
+	if (fstat(fd, &old) == 0)
+		mode |= mode_restrict(output_mode_of(fd, &old),
+			old.st_uid == geteuid(),
+			old.st_gid == output_group(output));
+	close(fd);
+	return mode;
+}
+
 /* Make the folder, fill it, and give it its name. Returns -1 with errno. */
 static int
 publish(struct output *output, const char *file)
 {
 	int at = output->directory;
-	mode_t mode = 0777;
-	struct stat old;
-
-	/* What the new folder replaces may have another owner and group. */
-	if (fstatat(at, output->name, &old, AT_SYMLINK_NOFOLLOW) == 0)
-		mode = 0700 | mode_restrict(old.st_mode & 0777,
-				      old.st_uid == geteuid(),
-				      old.st_gid == output_group(output));
-	else if (errno != ENOENT)
-		return -1;
 	if (output_draw_name(output) < 0 ||
-		mkdirat(at, output->temporary, mode) < 0)
+		mkdirat(at, output->temporary, folder_mode(output)) < 0)
 		return -1;
 	int folder = openat(at, output->temporary,
 		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -282,26 +282,22 @@ struct limit {
 static mode_t
 with_both(mode_t mode, mode_t bits)
 {
-	return (mode & 0600) | bits << 3 | bits;
+	return (mode & 0700) | bits << 3 | bits;
 }
 
-/*
- * Returns the mode of a file of the source. If it has an ACL, group and others
- * get what each of its entries gives.
- */
-static mode_t
-mode_of(int fd, const struct stat *st)
+mode_t
+output_mode_of(int fd, const struct stat *st)
 {
-	mode_t mode = st->st_mode & 0666;
+	mode_t mode = st->st_mode & 0777;
 	void *acl = malloc(XATTR_SIZE_MAX);
 
 	if (!acl)
-		return mode & 0600;
+		return mode & 0700;
 	ssize_t n = fgetxattr(fd, ACL, acl, XATTR_SIZE_MAX);
 	if (n >= 0)
-		mode = with_both(mode, acl_least(acl, (size_t)n) & 6);
+		mode = with_both(mode, acl_least(acl, (size_t)n));
 	else if (!attribute_is_absent(errno))
-		mode &= 0600;
+		mode &= 0700;
 	free(acl);
 	return mode;
 }
@@ -314,7 +310,7 @@ visit(void *opaque, int fd)
 	mode_t mode = 0600;
 
 	if (fstat(fd, &st) == 0)
-		mode = mode_of(fd, &st);
+		mode = output_mode_of(fd, &st) & 0666;
 	else
 		st = (struct stat){.st_uid = (uid_t)-1, .st_gid = (gid_t)-1};
 	/* The old group and the old owner are others for the new file, and

@@ -80,5 +80,8 @@ int output_sync(int fd);
  * must not get access by other bits.
  */
 mode_t mode_restrict(mode_t mode, bool keeps_owner, bool keeps_group);
+/* Returns the mode of a file or a folder. If it has an ACL, group and others
+ * get what each of its entries gives. */
+mode_t output_mode_of(int fd, const struct stat *st);
 
 #endif

@@ -18,7 +18,7 @@ from test_faults import ERRORS, SEED, disturb, sanitizer_fell, traced
 from test_http import web  # pylint: disable=unused-import
 from test_oci import registry_of_debian  # pylint: disable=unused-import
 from test_output import tiny  # pylint: disable=unused-import
-from test_permissions import GROUP, OTHER, root  # pylint: disable=unused-import
+from test_permissions import GROUP, OTHER, root, setfacl  # pylint: disable=unused-import
 from without import NO_TMPFILE, Without
 
 pytestmark = pytest.mark.usefixtures("digests")
@@ -310,6 +310,11 @@ def test_a_folder_gives_its_permissions_to_nobody_else(hone, root, small, out):
     os.chmod(out, 0o1777)
     said = hone.fails("convert", small, f"oci:{out}/e")
     assert f"belongs to another user ({OTHER}) in a sticky directory" in said
+    # The group bits of the mode are the mask of the ACL.
+    (out / "acl").mkdir(mode=0o700)
+    setfacl("-m", f"u:{OTHER}:rwx,g::-,o::-", out / "acl")
+    hone.ok("convert", "-q", small, f"oci:{out}/acl")
+    assert os.stat(out / "acl").st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("limits", [(), (NO_TMPFILE,)], ids=["", "named"])
