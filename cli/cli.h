@@ -226,6 +226,8 @@ bool completion_print(const char *shell);
  */
 __attribute__((format(printf, 2, 3))) int cli_fail(
 	const char *name, const char *format, ...);
+/* "hone: ...", of what is not a failure. */
+__attribute__((format(printf, 1, 2))) void cli_note(const char *format, ...);
 /* "hone: warning: NAME: ...", or without the name if it is NULL. */
 __attribute__((format(printf, 2, 3))) void cli_warn(
 	const char *name, const char *format, ...);

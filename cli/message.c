@@ -42,6 +42,16 @@ cli_fail(const char *name, const char *format, ...)
 }
 
 void
+cli_note(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_line("", NULL, format, args);
+	va_end(args);
+}
+
+void
 cli_warn(const char *name, const char *format, ...)
 {
 	va_list args;

@@ -156,8 +156,8 @@ print_trace(void *opaque, const char *text)
 {
 	const uint64_t *begin_ns = opaque;
 
-	cli_fail(NULL, "trace %.3f: %s",
-		(double)(cli_now_ns() - *begin_ns) * 1e-9, text);
+	cli_note("trace %.3f: %s", (double)(cli_now_ns() - *begin_ns) * 1e-9,
+		text);
 }
 
 /* Parse "http,nbd". */
@@ -253,9 +253,8 @@ static void
 begin_spill(void *opaque, const char *name, const char *folder)
 {
 	(void)opaque;
-	cli_fail(NULL,
-		"%s: more of it is needed again than fits in memory: keeping "
-		"bytes in a temporary file in %s",
+	cli_note("%s: more of it is needed again than fits in memory: keeping "
+		 "bytes in a temporary file in %s",
 		name, folder);
 }
 
@@ -263,7 +262,7 @@ static void
 report_left(void *opaque, const char *name, uint64_t bytes)
 {
 	(void)opaque;
-	cli_fail(NULL, "%s: %s behind the packed data %s left", name,
+	cli_note("%s: %s behind the packed data %s left", name,
 		IMAGE_COUNT(bytes, "byte"), image_plural(bytes, "was", "were"));
 }
 
