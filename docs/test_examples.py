@@ -19,6 +19,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -222,6 +223,15 @@ def test_the_programs_try_again(need, command, environment, tmp_path):
     assert "copy.img has 1572864 bytes of data" in done.stdout
     assert (tmp_path / "copy.img").read_bytes() == content
     shutil.rmtree(tmp_path)
+
+
+@pytest.mark.parametrize("name, module", [("import.py", "json"), ("ebs.py", "boto3")])
+def test_a_program_without_arguments_prints_its_usage(name, module):
+    pytest.importorskip(module)
+    done = subprocess.run([sys.executable, DOCS / "examples" / name], check=False,
+                          stderr=subprocess.PIPE, text=True)
+    assert re.fullmatch(f"usage: {name} .*\n", done.stderr), done
+    assert done.returncode == 2
 
 
 def test_readme_shows_readme_c():

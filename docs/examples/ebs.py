@@ -12,6 +12,9 @@ import boto3
 
 BLOCK = 512 << 10  # the only size that EBS has
 
+if len(sys.argv) != 2:
+    print("usage: ebs.py DISK", file=sys.stderr)
+    sys.exit(2)
 blocks = json.loads(subprocess.run(
     ["hone", "digest", "-f", "raw", "--json", "--blocks", str(BLOCK), sys.argv[1]],
     check=True, stdout=subprocess.PIPE).stdout)

@@ -45,6 +45,9 @@ def convert(source, target):
 
 def main():
     """Exits with the status of hone."""
+    if len(sys.argv) != 3:
+        print("usage: import.py SRC DST", file=sys.stderr)
+        return 2
     for number in range(TRIES):
         time.sleep(0 if number == 0 else 2 ** number)
         status, result, message = convert(*sys.argv[1:])
