@@ -127,7 +127,8 @@ output_judge(struct output *output)
 	if (open_old(output) < 0)
 		return -1;
 	if (image_source_uses(output->how.source, output->old.fd))
-		return output_refuse(output, "is the source itself");
+		return output_refuse(output,
+			"is the source itself; choose another name for DST");
 	if (!output->how.force)
 		return output_refuse(
 			output, "already exists; --force replaces it");

@@ -665,7 +665,7 @@ def test_a_report_that_cannot_be_written_is_a_failure(hone, small, words):
 
 
 def test_an_unknown_suffix_is_an_error_that_names_the_formats(hone, small, out):
-    for suffix in ("vhdx", "vdi", "qed", "qcow", "QCOW"):
+    for suffix in ("vhdx", "vdi", "qed", "qcow", "QCOW", "lz4", "zip"):
         done = hone.run("convert", small, out / f"disk.{suffix}")
         assert done.returncode in (1, 2) and not done.stdout
         assert b"raw" in done.stderr and b"qcow2" in done.stderr
