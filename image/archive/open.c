@@ -18,6 +18,15 @@ image_archive_by_suffix(const char *name)
 	       image_unpack_is_tar(name);
 }
 
+/* A damaged header is an error, as in a file named .tar. */
+static bool
+begins(const unsigned char *head, size_t length)
+{
+	return tar_begins(head, length) ||
+	       (tar_has_magic(head, length) &&
+		       !image_format_by_magic(head, length));
+}
+
 /* Sets *archive. */
 static int
 decide(struct image_store *store, const struct image_open *how, bool *archive,
@@ -38,7 +47,7 @@ decide(struct image_store *store, const struct image_open *how, bool *archive,
 		return 0;
 	int rc = image_store_head(store, err);
 	if (rc == 0)
-		*archive = tar_begins(store->head, store->head_length);
+		*archive = begins(store->head, store->head_length);
 	return rc;
 }
 

@@ -180,12 +180,18 @@ checksum_holds(const struct header *h)
 }
 
 bool
+tar_has_magic(const unsigned char *head, size_t length)
+{
+	size_t at = offsetof(struct header, magic);
+
+	return length >= at + 5 && memcmp(head + at, "ustar", 5) == 0;
+}
+
+bool
 tar_begins(const unsigned char *head, size_t length)
 {
-	const struct header *h = (const struct header *)(const void *)head;
-
-	return length >= TAR_BLOCK && memcmp(h->magic, "ustar", 5) == 0 &&
-	       checksum_holds(h);
+	return length >= TAR_BLOCK && tar_has_magic(head, length) &&
+	       checksum_holds((const struct header *)(const void *)head);
 }
 
 static bool

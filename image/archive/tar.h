@@ -51,7 +51,10 @@ struct tar {
 	bool named;
 };
 
-/* Returns whether the first bytes of a file are a tar header. */
+/* Returns whether the first bytes of a file have the magic of a tar header. */
+bool tar_has_magic(const unsigned char *head, size_t length);
+
+/* Returns whether they are one: its checksum holds, too. */
 bool tar_begins(const unsigned char *head, size_t length);
 
 /*

@@ -339,6 +339,12 @@ def test_a_hostile_archive_is_refused(hone, work, out, name):
         assert done.returncode == (1 if "cannot be resized" in text else status), done
         assert part in text or "cannot be resized" in text, text
         assert not os.listdir(out)
+    # Nor does the pipe need a name, if the first header has its magic.
+    if data[257:262] == b"ustar":
+        done = piped(hone.run, archive, "convert", "-", out / "y")
+        assert done.returncode == (
+            1 if b"cannot be resized" in done.stderr else status), done
+        assert not os.path.exists(out / "y")
     assert snapshot(work) == before
 
 
