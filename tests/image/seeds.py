@@ -158,7 +158,8 @@ def write_archives(directory):
     made = {
         "plain": tars.member(b"note", b"x") + disk,
         "old": tars.gnu_sparse(b"disk.raw", pieces, data, 9000),
-        "more": tars.gnu_sparse(b"disk.raw", pieces[:1], data, 9000, more=[pieces[1:]]),
+        "more": tars.gnu_sparse(b"disk.raw", [(0, 0)] * 3 + pieces[:1], data, 9000,
+                                more=[pieces[1:]]),
         "long": tars.long_name(b"d/" * 60 + b"disk.raw") + disk,
         "pax": tars.pax((b"path", b"a.img"), (b"size", b"1024")) + disk,
         "early": description + manifest + disk,
