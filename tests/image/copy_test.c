@@ -18,10 +18,10 @@ begin(const char *map, uint64_t grain, uint64_t cut)
 }
 
 static int
-copy(size_t block, unsigned threads)
+copy(unsigned threads)
 {
 	struct image_run run = {
-		.block = block, .threads = threads, .reflink = sink.may_share};
+		.block = 4096, .threads = threads, .reflink = sink.may_share};
 
 	return image_copy(
 		&fake.source, &sink.sink, &run, &sink.copied, &sink.err);
@@ -109,12 +109,11 @@ TEST(a_unit_may_be_longer_than_a_chunk)
 	for (unsigned threads = 1; threads <= 2; threads++) {
 		begin("rrx-x", CHUNK, 512);
 		compress(2 * CHUNK);
-		assert_int_equal(copy(4096, threads), 0);
+		assert_ok(copy(threads));
 		check_disk();
 		assert_int_equal(sink.n_places, 3);
 		assert_int_equal(sink.places[0].length, 2 * CHUNK);
 		assert_false(sink.places[0].compressed);
-		fake_destroy(&fake);
 	}
 }
 
@@ -140,8 +139,19 @@ TEST(data_past_the_limit_is_refused)
 				"more data than 3145216 bytes, the limit"));
 			assert_int_equal(sink.n_places, i & 2 ? 4 : 2);
 		}
-		fake_destroy(&fake);
 	}
+}
+
+/* Runs of one letter, so that whole units are alike: of n letters, one in
+ * `change` may differ from that before it. */
+static void
+random_map(char *map, size_t n, uint64_t *random, size_t change)
+{
+	for (size_t k = 0; k < n; k++)
+		map[k] = k && support_below(random, change)
+				 ? map[k - 1]
+				 : "-0zxycr"[support_below(random, 7)];
+	map[n] = '\0';
 }
 
 /* Zeros are found in blocks of 4 KiB or, when compressed, in units. */
@@ -155,12 +165,7 @@ TEST(random_disks_are_copied_whole)
 		/* some disks have holes of whole chunks */
 		uint64_t grain = i % 6 ? 4096 : CHUNK / 2;
 		size_t n = 1 + support_below(&random, i % 6 ? 600 : 12);
-		/* with runs of one letter, so that whole units are alike */
-		for (size_t k = 0; k < n; k++)
-			map[k] = k && support_below(&random, 8)
-					 ? map[k - 1]
-					 : "-0zxycr"[support_below(&random, 7)];
-		map[n] = '\0';
+		random_map(map, n, &random, 8);
 		begin(map, grain, cuts[support_below(&random, 5)]);
 		sink.most = i % 3 ? 0 : 12288;
 		sink.gap = i % 2 ? 512 : 0;
@@ -169,12 +174,11 @@ TEST(random_disks_are_copied_whole)
 			compress(1 << 16);
 		else if (i % 4 >= 2)
 			fill();
-		assert_int_equal(copy(4096, 1 + i % 3), 0);
+		assert_ok(copy(1 + i % 3));
 		check_disk();
 		assert_int_equal(sink.copied.hole, bytes_of("-0"));
 		if (!sink.sink.compress)
 			assert_int_equal(sink.copied.zero, bytes_of("z"));
-		fake_destroy(&fake);
 	}
 }
 
@@ -184,9 +188,8 @@ TEST(a_hole_of_whole_chunks_covers_what_was_there)
 	for (unsigned threads = 1; threads <= 2; threads++) {
 		begin("x---x", CHUNK, 0);
 		fill();
-		assert_int_equal(copy(4096, threads), 0);
+		assert_ok(copy(threads));
 		check_disk();
-		fake_destroy(&fake);
 	}
 }
 
@@ -199,7 +202,7 @@ TEST(a_compressed_unit_is_counted)
 	      "xxx",
 		4096, 0);
 	compress(1 << 16);
-	assert_int_equal(copy(4096, 1), 0);
+	assert_ok(copy(1));
 	check_disk();
 	assert_int_equal(sink.n_places, 2);
 	assert_true(sink.places[0].compressed && sink.places[1].compressed);
@@ -213,127 +216,113 @@ TEST(a_compressed_unit_is_counted)
 		sink.places[0].stored + sink.places[1].stored);
 	/* what follows the places of the sink is written with them */
 	assert_int_equal(sink.n_writes, 1);
-	fake_destroy(&fake);
 }
 
 TEST(neighbours_are_written_in_one_call)
 {
-	begin("xxyxzx-x", 4096, 0);
-	assert_int_equal(copy(4096, 1), 0);
-	assert_int_equal(sink.n_places, 3);
-	assert_int_equal(sink.n_writes, 3);
-	check_disk();
-	fake_destroy(&fake);
-	/* what the sink splits goes out together if it lies together */
-	begin("xxyxzx-x", 4096, 0);
-	sink.most = 4096;
-	assert_int_equal(copy(4096, 1), 0);
-	assert_int_equal(sink.n_places, 6);
-	assert_int_equal(sink.n_writes, 3);
-	check_disk();
-	fake_destroy(&fake);
-	begin("xxyxzx-x", 4096, 0);
-	sink.most = 4096;
-	sink.gap = 4096;
-	assert_int_equal(copy(4096, 1), 0);
-	assert_int_equal(sink.n_writes, 6);
-	check_disk();
-	fake_destroy(&fake);
+	static const struct {
+		/* of a place, and between places */
+		uint64_t most, gap;
+		size_t places;
+		unsigned writes;
+	} cases[] = {{0, 0, 3, 3},
+		/* what the sink splits goes out together if it lies together */
+		{4096, 0, 6, 3}, {4096, 4096, 6, 6}};
+
+	for (size_t i = 0; i < 3; i++) {
+		begin("xxyxzx-x", 4096, 0);
+		sink.most = cases[i].most;
+		sink.gap = cases[i].gap;
+		assert_ok(copy(1));
+		assert_int_equal(sink.n_places, cases[i].places);
+		assert_int_equal(sink.n_writes, cases[i].writes);
+		check_disk();
+	}
+}
+
+static void
+begin_to_fail(bool packed)
+{
+	begin("xx-xx", CHUNK, 0);
+	if (packed)
+		compress(1 << 16);
 }
 
 TEST(failures_of_a_copy_are_reported)
 {
-	for (unsigned threads = 1; threads <= 3; threads++) {
-		for (int packed = 0; packed < 2; packed++) {
-			begin("xx-xx", CHUNK, 0);
-			if (packed)
-				compress(1 << 16);
-			fake.fail_read = 3 * CHUNK + 1;
-			assert_int_equal(copy(4096, threads), -EIO);
-			assert_string_equal(sink.err.text, "read failed");
-			begin("xx-xx", CHUNK, 0);
-			if (packed)
-				compress(1 << 16);
-			sink.fail_reserve = 4 * CHUNK;
-			assert_int_equal(copy(4096, threads), -EFBIG);
-			begin("xx-xx", CHUNK, 0);
-			if (packed)
-				compress(1 << 16);
-			sink.gap = 512;
-			sink.fail_write = 4;
-			assert_int_equal(copy(4096, threads), -ENOSPC);
-			assert_string_equal(sink.err.text, "write failed");
-			begin("xx-xx", CHUNK, 0);
-			fake.changed = true;
-			assert_int_equal(copy(4096, threads), -EIO);
-			assert_string_equal(sink.err.text, "changed");
-		}
+	for (unsigned i = 0; i < 6; i++) {
+		unsigned threads = 1 + i / 2;
+		begin_to_fail(i % 2);
+		fake.fail_read = 3 * CHUNK + 1;
+		assert_int_equal(copy(threads), -EIO);
+		assert_string_equal(sink.err.text, "read failed");
+		begin_to_fail(i % 2);
+		sink.fail_reserve = 4 * CHUNK;
+		assert_int_equal(copy(threads), -EFBIG);
+		begin_to_fail(i % 2);
+		sink.gap = 512;
+		sink.fail_write = 4;
+		assert_int_equal(copy(threads), -ENOSPC);
+		assert_string_equal(sink.err.text, "write failed");
+		begin_to_fail(i % 2);
+		fake.changed = true;
+		assert_int_equal(copy(threads), -EIO);
+		assert_string_equal(sink.err.text, "changed");
 	}
 }
 
 /* Chunk by chunk: all that lies right is shared, or nothing is. */
 TEST(what_lies_right_is_shared)
 {
-	static const char *const never[] = {"xxcx", "bx-x", "xb"};
+	static const struct {
+		const char *map;
+		uint64_t grain, cut;
+		/* of a place, and between places */
+		uint64_t most, gap;
+		unsigned shares;
+		uint64_t shared;
+	} cases[] = {{"xx-zy0", CHUNK / 4, 0, 0, 0, 3, CHUNK},
+		{"xxcx", CHUNK / 4, 0, 0, 0, 0, 0},
+		{"bx-x", CHUNK / 4, 0, 0, 0, 0, 0},
+		{"xb", CHUNK / 4, 0, 0, 0, 0, 0},
+		/* a length, and a beginning, that no file system shares */
+		{"xx", CHUNK / 4, 512, 0, 0, 0, 0},
+		{"-xx", 2048, 0, 0, 0, 0, 0},
+		/* the sink splits it */
+		{"xxxx", 8192, 0, 8192, 4096, 4, 4 * 8192}};
 
-	begin("xx-zy0", CHUNK / 4, 0);
-	sink.may_share = true;
-	assert_int_equal(copy(4096, 1), 0);
-	check_disk();
-	assert_int_equal(sink.copied.shared, CHUNK);
-	assert_int_equal(sink.shared, CHUNK);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		for (int fills = 0; fills < 2; fills++) {
+			begin(cases[i].map, cases[i].grain, cases[i].cut);
+			sink.may_share = true;
+			sink.most = cases[i].most;
+			sink.gap = cases[i].gap;
+			if (fills)
+				fill();
+			assert_ok(copy(1));
+			check_disk();
+			assert_int_equal(sink.n_shares, cases[i].shares);
+			assert_int_equal(sink.shared, cases[i].shared);
+			assert_int_equal(sink.copied.shared, cases[i].shared);
+		}
+	}
 	/* zeros in the source are shared, not looked for */
+	begin(cases[0].map, cases[0].grain, 0);
+	sink.may_share = true;
+	assert_ok(copy(1));
 	assert_int_equal(sink.copied.data, CHUNK);
 	assert_int_equal(sink.copied.hole, CHUNK / 2);
 	assert_int_equal(sink.n_writes + fake.n_reads, 0);
-	fake_destroy(&fake);
-	begin("xx-zy0", CHUNK / 4, 0);
-	sink.may_share = true;
-	fill();
-	assert_int_equal(copy(4096, 1), 0);
-	check_disk();
-	assert_int_equal(sink.copied.shared, CHUNK);
-	fake_destroy(&fake);
-	for (size_t i = 0; i < 3; i++) {
-		begin(never[i], CHUNK / 4, 0);
-		sink.may_share = true;
-		assert_int_equal(copy(4096, 1), 0);
-		check_disk();
-		assert_int_equal(sink.copied.shared, 0);
-		fake_destroy(&fake);
-	}
-	/* a length, and a beginning, that no file system shares */
-	begin("xx", CHUNK / 4, 512);
-	sink.may_share = true;
-	assert_int_equal(copy(4096, 1), 0);
-	check_disk();
-	assert_int_equal(sink.n_shares, 0);
-	fake_destroy(&fake);
-	begin("-xx", 2048, 0);
-	sink.may_share = true;
-	assert_int_equal(copy(4096, 1), 0);
-	assert_int_equal(sink.n_shares, 0);
-	fake_destroy(&fake);
-	/* the sink splits it */
-	begin("xxxx", 8192, 0);
-	sink.may_share = true;
-	sink.most = 8192;
-	sink.gap = 4096;
-	assert_int_equal(copy(4096, 1), 0);
-	check_disk();
-	assert_int_equal(sink.n_shares, 4);
-	fake_destroy(&fake);
 }
 
 TEST(what_the_file_system_refused_does_not_count_as_shared)
 {
 	begin("-xx", CHUNK, 0);
 	sink.may_share = sink.refuses = true;
-	assert_ok(copy(4096, 1));
+	assert_ok(copy(1));
 	check_disk();
 	assert_int_equal(sink.copied.shared, 0);
 	assert_int_equal(sink.copied.data, 2 * CHUNK);
-	fake_destroy(&fake);
 }
 
 TEST(the_block_that_was_tried_reads_as_zeros)
@@ -345,12 +334,11 @@ TEST(the_block_that_was_tried_reads_as_zeros)
 		begin("-xx", CHUNK, 0);
 		sink.may_share = true;
 		sink.zero_fails = fails[i];
-		assert_ok(copy(4096, 1));
+		assert_ok(copy(1));
 		check_disk();
 		assert_memory_equal(sink.file, zeros, sizeof(zeros));
 		/* what cannot be removed is not shared */
 		assert_int_equal(sink.copied.shared, i ? 0 : 2 * CHUNK);
-		fake_destroy(&fake);
 	}
 }
 
@@ -362,7 +350,7 @@ TEST(a_raw_file_is_shared_whole)
 		sink.may_share = true;
 		sink.refuses = i == 1;
 		fake.changed = i == 2;
-		assert_int_equal(copy(4096, 1), i == 2 ? -EIO : 0);
+		assert_int_equal(copy(1), i == 2 ? -EIO : 0);
 		if (i == 0) {
 			check_range(sink.file, 0, 2 * CHUNK);
 			assert_int_equal(sink.n_shares, 1);
@@ -372,7 +360,6 @@ TEST(a_raw_file_is_shared_whole)
 		if (i == 1)
 			check_disk();
 		assert_int_equal(sink.copied.shared, i == 1 ? 0 : CHUNK);
-		fake_destroy(&fake);
 	}
 }
 
@@ -397,7 +384,6 @@ FIXTURE(free_file)
 #define MIB (KIB * KIB)
 #define STALE 0xa5
 
-static struct fake fixed_fake;
 static struct test_store store;
 static struct image_error err;
 static int fd = -1;
@@ -434,11 +420,11 @@ copy_over(const struct image_format *format, unsigned threads,
 	struct image_sink *target;
 
 	if (!create.size)
-		create.size = fixed_fake.source.size;
+		create.size = fake.source.size;
 	int rc = image_create_on(&store.store, format, &create, &target, &err);
 	if (rc < 0)
 		return rc;
-	rc = image_copy(&fixed_fake.source, target, &run, &copied, &err);
+	rc = image_copy(&fake.source, target, &run, &copied, &err);
 	if (rc == 0)
 		rc = image_finish(target, &err);
 	image_sink_close(target);
@@ -464,13 +450,13 @@ check_raw(void)
 	assert_ok(fstat(fd, &st));
 	assert_int_equal(st.st_size, size);
 	assert_int_equal(pread(fd, bytes, size, 0), size);
-	fake_bytes(&fixed_fake, 0, expected, (size_t)fixed_fake.source.size);
+	fake_bytes(&fake, 0, expected, (size_t)fake.source.size);
 	uint64_t at = 0;
 	if (memcmp(bytes, expected, size) != 0) {
 		while (bytes[at] == expected[at])
 			at++;
-		fail_msg("%s: byte %u is %u, not %u", fixed_fake.map,
-			(unsigned)at, bytes[at], expected[at]);
+		fail_msg("%s: byte %u is %u, not %u", fake.map, (unsigned)at,
+			bytes[at], expected[at]);
 	}
 	free(bytes);
 	free(expected);
@@ -487,43 +473,36 @@ TEST(a_raw_image_covers_what_was_there)
 		/* some disks have holes of whole chunks */
 		uint64_t grain = i % 4 ? 4096 : MIB / 2;
 		size_t n = 1 + support_below(&random, i % 4 ? 400 : 10);
-		for (size_t k = 0; k < n; k++)
-			map[k] = k && support_below(&random, 4)
-					 ? map[k - 1]
-					 : "-0zxycr"[support_below(&random, 7)];
-		map[n] = '\0';
-		fake_init(&fixed_fake, map, grain,
+		random_map(map, n, &random, 4);
+		fake_init(&fake, map, grain,
 			n * grain - cuts[support_below(&random, 4)]);
-		fixed_fake.look = i % 3 ? 0 : 20480;
-		begin_store(fixed_fake.source.size + behind[i / 4 % 4]);
+		fake.look = i % 3 ? 0 : 20480;
+		begin_store(fake.source.size + behind[i / 4 % 4]);
 		/* the disk of the source, or a larger one */
 		const struct image_create create = {
 			.size = i % 2 ? store.store.size : 0};
 		assert_ok(copy_over(&image_format_raw, 1 + i % 3, &create));
 		check_raw();
 		assert_true(store.closed);
-		fake_destroy(&fixed_fake);
 	}
 }
 
 /* Each byte is written or zeroed once. */
 TEST(zeros_are_not_written)
 {
-	fake_init(&fixed_fake, "x--z-x0zzz", MIB, 10 * MIB);
+	fake_init(&fake, "x--z-x0zzz", MIB, 10 * MIB);
 	begin_store(12 * MIB);
 	assert_ok(copy_raw(2));
 	check_raw();
 	assert_int_equal(store.bytes, 2 * MIB);
 	assert_int_equal(store.zeroed, 10 * MIB);
 	/* short zeros cost less as data than as a request */
-	fake_destroy(&fixed_fake);
-	fake_init(&fixed_fake, "xzxzxzxzxzxzxzxz", 4 * KIB, 64 * KIB);
+	fake_init(&fake, "xzxzxzxzxzxzxzxz", 4 * KIB, 64 * KIB);
 	begin_store(64 * KIB);
 	assert_ok(copy_raw(1));
 	assert_int_equal(store.bytes, 64 * KIB);
 	/* nor is there a request for the nothing behind the disk */
 	assert_int_equal(store.calls, 1);
-	fake_destroy(&fixed_fake);
 }
 
 /* The caller knows that it reads as zeros, or it is empty. Neither is what a
@@ -532,7 +511,7 @@ TEST(a_store_of_zeros_is_not_zeroed)
 {
 	const struct image_create larger = {.size = 8 * MIB};
 
-	fake_init(&fixed_fake, "x--z", MIB, 4 * MIB);
+	fake_init(&fake, "x--z", MIB, 4 * MIB);
 	begin_store(8 * MIB);
 	assert_ok(ftruncate(fd, 0));
 	assert_ok(ftruncate(fd, 8 * MIB));
@@ -540,19 +519,17 @@ TEST(a_store_of_zeros_is_not_zeroed)
 	assert_ok(copy_over(&image_format_raw, 1, &larger));
 	check_raw();
 	assert_int_equal(store.zeroed, 0);
-	fake_destroy(&fixed_fake);
 }
 
 TEST(a_longer_image_is_refused_before_a_write)
 {
-	fake_init(&fixed_fake, "xx", MIB, 2 * MIB);
+	fake_init(&fake, "xx", MIB, 2 * MIB);
 	begin_store(2 * MIB - 1);
 	assert_int_equal(copy_raw(1), -ENOSPC);
 	assert_string_equal(
 		err.text, "has 2097151 bytes, and the image has 2097152");
 	assert_int_equal(store.calls, 0);
 	assert_true(store.closed);
-	fake_destroy(&fixed_fake);
 }
 
 TEST(a_failure_to_zero_is_reported)
@@ -561,12 +538,11 @@ TEST(a_failure_to_zero_is_reported)
 	static const char *const maps[] = {"--x", "zzx", "x"};
 
 	for (size_t i = 0; i < 3; i++) {
-		fake_init(&fixed_fake, maps[i], MIB, strlen(maps[i]) * MIB);
+		fake_init(&fake, maps[i], MIB, strlen(maps[i]) * MIB);
 		begin_store(4 * MIB);
 		store.fail_at = i == 2 ? 2 : 1;
 		assert_int_equal(copy_raw(1), -EIO);
 		assert_string_equal(err.text, "cannot be zeroed");
-		fake_destroy(&fixed_fake);
 	}
 }
 
@@ -599,11 +575,9 @@ TEST(a_qcow2_image_covers_what_was_there)
 		create.compress = i & 1;
 		create.extended_l2 = i & 2;
 		create.preallocate = i >= 4 && !create.compress;
-		fake_init(
-			&fixed_fake, "x-zr---xx0r-------x", 20480, 19 * 20480);
+		fake_init(&fake, "x-zr---xx0r-------x", 20480, 19 * 20480);
 		begin_store(2 * MIB);
 		check_qcow2(&create);
-		fake_destroy(&fixed_fake);
 	}
 }
 

@@ -75,9 +75,7 @@ extent(struct image_source *source, uint64_t offset, uint64_t length,
 	uint64_t to = offset;
 
 	check_range(fake, offset, length);
-	pthread_mutex_lock(&fake->lock);
-	fake->extents++;
-	pthread_mutex_unlock(&fake->lock);
+	atomic_fetch_add(&fake->extents, 1);
 	if (fake->fail_extent && offset >= fake->fail_extent)
 		return image_fail(err, "fake", -EINVAL, "extent failed");
 	while (to < offset + length && letter(fake, to) == kind)
@@ -108,11 +106,9 @@ read_bytes(struct image_source *source, struct image_scratch *scratch,
 	check_range(fake, offset, length);
 	if (fake->on_read)
 		fake->on_read(fake->opaque, offset, length);
-	pthread_mutex_lock(&fake->lock);
-	if (fake->n_reads < FAKE_CALLS)
-		fake->reads[fake->n_reads] = (struct fake_call){offset, length};
-	fake->n_reads++;
-	pthread_mutex_unlock(&fake->lock);
+	unsigned number = atomic_fetch_add(&fake->n_reads, 1);
+	if (number < FAKE_CALLS)
+		fake->reads[number] = (struct fake_call){offset, length};
 	if (fake->fail_read && offset + length > fake->fail_read)
 		return image_fail(err, "fake", -EIO, "read failed");
 	fake_bytes(fake, offset, bytes, length);
@@ -148,13 +144,6 @@ fake_init(struct fake *fake, const char *map, uint64_t grain, uint64_t size)
 		.grain = grain,
 		.flip = UINT64_MAX};
 	fake->source.store = &fake->store;
-	pthread_mutex_init(&fake->lock, NULL);
-}
-
-void
-fake_destroy(struct fake *fake)
-{
-	pthread_mutex_destroy(&fake->lock);
 }
 
 void

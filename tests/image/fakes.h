@@ -44,10 +44,9 @@ struct fake {
 	void (*on_read)(void *opaque, uint64_t offset, size_t length);
 	void *opaque;
 
-	pthread_mutex_t lock;
-	/* under the lock: calls, the first of which are listed */
-	unsigned extents;
-	unsigned n_reads;
+	/* calls, the first of which are listed; any thread may make them */
+	atomic_uint extents;
+	atomic_uint n_reads;
 	struct fake_call reads[FAKE_CALLS];
 };
 
@@ -57,7 +56,6 @@ struct fake {
 /* A disk of these bytes, at most strlen(map) * grain. */
 void fake_init(
 	struct fake *fake, const char *map, uint64_t grain, uint64_t size);
-void fake_destroy(struct fake *fake);
 
 /* The byte of the disk; alike in aligned blocks of 512, but for r. */
 unsigned char fake_byte(const struct fake *fake, uint64_t offset);

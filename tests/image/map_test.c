@@ -19,6 +19,17 @@ struct listing {
 	uint64_t at;
 };
 
+static struct fake fake;
+static struct listing listing;
+static struct image_error err;
+
+static void
+begin(const char *letters, uint64_t grain, uint64_t size)
+{
+	fake_init(&fake, letters, grain, size);
+	listing = (struct listing){.plain = false};
+}
+
 static int
 report(void *opaque, const struct image_extent *e)
 {
@@ -44,14 +55,15 @@ report(void *opaque, const struct image_extent *e)
 }
 
 static int
-map(struct fake *fake, struct listing *to, unsigned threads, bool scan,
-	struct image_error *err)
+map(unsigned threads, bool scan)
 {
 	struct image_run run = {.block = GRAIN, .threads = threads};
 
-	*to = (struct listing){
-		.plain = to->plain, .stop_at = to->stop_at, .rc = to->rc};
-	return image_map(&fake->source, &run, scan, to->plain, report, to, err);
+	listing = (struct listing){.plain = listing.plain,
+		.stop_at = listing.stop_at,
+		.rc = listing.rc};
+	return image_map(&fake.source, &run, scan, listing.plain, report,
+		&listing, &err);
 }
 
 static void
@@ -61,19 +73,13 @@ check_map(const char *letters, bool scan, const char *expected)
 
 	for (size_t i = 0; i < 4; i++) {
 		for (unsigned threads = 1; threads <= 3; threads += 2) {
-			struct listing listing = {.used = 0};
-			struct image_error err;
-			struct fake fake;
-			fake_init(
-				&fake, letters, GRAIN, strlen(letters) * GRAIN);
+			begin(letters, GRAIN, strlen(letters) * GRAIN);
 			fake.look = looks[i];
-			assert_int_equal(
-				map(&fake, &listing, threads, scan, &err), 0);
+			assert_ok(map(threads, scan));
 			assert_string_equal(listing.text, expected);
 			assert_int_equal(listing.at, fake.source.size);
 			if (!scan)
 				assert_int_equal(fake.n_reads, 0);
-			fake_destroy(&fake);
 		}
 	}
 }
@@ -91,23 +97,20 @@ TEST(neighbours_that_are_alike_are_one)
 /* For a reader to whom the place of the bytes does not matter. */
 TEST(plain_neighbours_differ_in_kind)
 {
-	struct listing listing = {.plain = true};
-	struct image_error err;
 	char letters[1025];
-	struct fake fake;
 
-	fake_init(&fake, "ccxcbb-0bzx", GRAIN, 11 * GRAIN);
-	assert_int_equal(map(&fake, &listing, 2, true, &err), 0);
+	begin("ccxcbb-0bzx", GRAIN, 11 * GRAIN);
+	listing.plain = true;
+	assert_ok(map(2, true));
 	assert_string_equal(listing.text, "d6 h2 d1 z1 d1");
-	fake_destroy(&fake);
 	/* a hole of whole chunks passes the stages by itself */
 	memset(letters, '-', 512);
 	memset(letters + 512, '0', 512);
 	letters[1024] = '\0';
-	fake_init(&fake, letters, GRAIN, 1024 * GRAIN);
-	assert_int_equal(map(&fake, &listing, 2, true, &err), 0);
+	begin(letters, GRAIN, 1024 * GRAIN);
+	listing.plain = true;
+	assert_ok(map(2, true));
 	assert_string_equal(listing.text, "h1024");
-	fake_destroy(&fake);
 }
 
 /* Extents that pass the ends of chunks, and what begins or ends there. */
@@ -137,77 +140,57 @@ TEST(extents_pass_the_ends_of_chunks)
 /* A compressed cluster of 2 MiB would else be decompressed for each half. */
 TEST(a_unit_is_read_in_one_call)
 {
-	struct listing listing = {.used = 0};
-	struct image_error err;
 	char letters[1025] = "";
-	struct fake fake;
 
 	memset(letters, 'x', 1024);
-	fake_init(&fake, letters, GRAIN, 1024 * GRAIN);
+	begin(letters, GRAIN, 1024 * GRAIN);
 	fake.source.unit = 512 * GRAIN;
-	assert_int_equal(map(&fake, &listing, 1, true, &err), 0);
+	assert_ok(map(1, true));
 	assert_string_equal(listing.text, "d1024@0");
 	assert_int_equal(fake.n_reads, 2);
 	assert_int_equal(fake.reads[1].offset, 512 * GRAIN);
 	assert_int_equal(fake.reads[1].length, 512 * GRAIN);
-	fake_destroy(&fake);
 }
 
 TEST(the_last_piece_may_be_short)
 {
-	struct listing listing = {.used = 0};
-	struct image_error err;
-	struct fake fake;
-
-	fake_init(&fake, "xz-", GRAIN, 2 * GRAIN + 1);
-	assert_int_equal(map(&fake, &listing, 2, true, &err), 0);
+	begin("xz-", GRAIN, 2 * GRAIN + 1);
+	assert_ok(map(2, true));
 	assert_string_equal(listing.text, "d1@0 z1@1 h0");
 	assert_int_equal(listing.at, 2 * GRAIN + 1);
 	fake.source.size = GRAIN + 513;
-	assert_int_equal(map(&fake, &listing, 2, true, &err), 0);
+	assert_ok(map(2, true));
 	assert_string_equal(listing.text, "d1@0 z0@1");
 	assert_int_equal(listing.at, GRAIN + 513);
-	fake_destroy(&fake);
 	/* the metadata of a long extent is looked at once */
-	fake_init(&fake, "xxxx", CHUNK, 4 * CHUNK);
-	assert_int_equal(map(&fake, &listing, 2, false, &err), 0);
+	begin("xxxx", CHUNK, 4 * CHUNK);
+	assert_ok(map(2, false));
 	assert_int_equal(fake.extents, 1);
-	fake_destroy(&fake);
 }
 
 TEST(failures_of_a_map_are_reported)
 {
-	struct listing listing = {.used = 0};
-	struct image_error err;
-	struct fake fake;
-
 	for (unsigned threads = 1; threads <= 3; threads++) {
-		fake_init(&fake, "x-xx", CHUNK, 4 * CHUNK);
+		begin("x-xx", CHUNK, 4 * CHUNK);
 		fake.look = GRAIN;
 		fake.fail_extent = 3 * CHUNK + 4096;
-		assert_int_equal(
-			map(&fake, &listing, threads, false, &err), -EINVAL);
+		assert_int_equal(map(threads, false), -EINVAL);
 		fake.fail_extent = 0;
 		fake.fail_read = 2 * CHUNK + 4096;
-		assert_int_equal(
-			map(&fake, &listing, threads, true, &err), -EIO);
+		assert_int_equal(map(threads, true), -EIO);
 		assert_string_equal(err.text, "read failed");
 		fake.fail_read = 0;
 		fake.changed = true;
-		assert_int_equal(
-			map(&fake, &listing, threads, true, &err), -EIO);
+		assert_int_equal(map(threads, true), -EIO);
 		assert_string_equal(err.text, "changed");
 		fake.changed = false;
 		/* three extents: the last one is reported at the end */
 		for (unsigned at = 1; at <= 3; at++) {
 			listing.stop_at = at;
 			listing.rc = at == 2 ? -EPIPE : 1;
-			assert_int_equal(
-				map(&fake, &listing, threads, false, &err),
-				listing.rc);
+			assert_int_equal(map(threads, false), listing.rc);
 			assert_int_equal(listing.calls, at);
 		}
 		listing.stop_at = 0;
-		fake_destroy(&fake);
 	}
 }

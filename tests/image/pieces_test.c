@@ -135,7 +135,6 @@ TEST(plain_neighbours_are_read_in_one_call)
 	assert_int_equal(taken.fake.reads[1].offset, 32768);
 	assert_int_equal(taken.fake.reads[1].length, 8192);
 	assert_int_equal(taken.fake.reads[2].length, 4096);
-	fake_destroy(&taken.fake);
 }
 
 /* Pieces of 512 bytes, and zeros looked for in blocks of 4096. */
@@ -170,7 +169,6 @@ TEST(zeros_are_found_in_blocks_of_the_disk)
 		assert_int_equal(taken.lists[1][i].length, expected[i].length);
 		assert_int_equal(taken.lists[1][i].kind, expected[i].kind);
 	}
-	fake_destroy(&taken.fake);
 }
 
 /* More pieces than there is room for are data, which is always true. */
@@ -193,7 +191,6 @@ TEST(pieces_without_room_are_data)
 	assert_int_equal(taken.fake.n_reads, 1);
 	assert_int_equal(taken.bytes[4096], 0);
 	assert_int_equal(taken.bytes[6 * 4096 - 1], 0);
-	fake_destroy(&taken.fake);
 }
 
 /* The cache of tables: bounded, and the same for every thread. */

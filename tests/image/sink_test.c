@@ -558,7 +558,6 @@ use_sink(struct test_store *store, const struct shape *shape)
 		image_sink_close(sink);
 		assert_true(store->closed);
 	}
-	fake_destroy(&fake);
 	assert_true(rc == 0 || err.text[0]);
 	return rc;
 }

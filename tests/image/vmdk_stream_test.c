@@ -73,7 +73,6 @@ TEST(a_pipe_gets_the_bytes_of_a_file_and_a_reader_of_a_pipe_the_disk)
 		fail_msg("%s", err.text);
 	assert_true(compared.equal);
 	image_close(back);
-	fake_destroy(&fake);
 	free(file);
 	free(pipe);
 }
