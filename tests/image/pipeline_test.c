@@ -28,6 +28,9 @@ struct disk {
 	size_t scratch;
 	size_t spare;
 	size_t spare_chunks;
+	/* what the run returned besides */
+	unsigned threads;
+	struct image_error err;
 };
 
 static int
@@ -118,8 +121,7 @@ note(void *opaque, uint64_t done)
 }
 
 static int
-run(struct disk *disk, struct image_run how, unsigned *threads,
-	struct image_error *err)
+run(struct disk *disk, struct image_run how)
 {
 	struct image_plan plan = {.size = disk->size,
 		.chunk = CHUNK,
@@ -136,7 +138,7 @@ run(struct disk *disk, struct image_run how, unsigned *threads,
 
 	how.progress = note;
 	how.opaque = disk;
-	return image_pipeline_run(&plan, &how, threads, err);
+	return image_pipeline_run(&plan, &how, &disk->threads, &disk->err);
 }
 
 static uint64_t
@@ -152,28 +154,19 @@ TEST(chunks_cover_the_disk_in_order)
 	static const uint64_t sizes[] = {1, 511, 4096, 4097, 1 << 20, 999999};
 	static const uint64_t steps[] = {512, 4096, 5000, 64 << 10, 1 << 21};
 
-	for (unsigned threads = 1; threads <= 5; threads += 2) {
-		for (size_t i = 0; i < 6; i++) {
-			for (size_t k = 0; k < 5; k++) {
-				struct image_run how = {.threads = threads};
-				struct disk disk = {
-					.size = sizes[i], .step = steps[k]};
-				struct image_error err;
-				unsigned used;
-				assert_int_equal(
-					run(&disk, how, &used, &err), 0);
-				assert_int_equal(disk.next, disk.size);
-				assert_int_equal(disk.progress, disk.size);
-				assert_int_equal(
-					disk.data + disk.holes, disk.size);
-				/* Whole chunks that are holes are not read. */
-				if (steps[k] % CHUNK == 0)
-					assert_int_equal(
-						disk.holes, holes(&disk));
-				assert_true(used >= 1 && used <= threads);
-				assert_int_equal(disk.in_flight, 0);
-			}
-		}
+	for (unsigned i = 0; i < 3 * 6 * 5; i++) {
+		struct image_run how = {.threads = 1 + i / 30 * 2};
+		struct disk disk = {
+			.size = sizes[i / 5 % 6], .step = steps[i % 5]};
+		assert_ok(run(&disk, how));
+		assert_int_equal(disk.next, disk.size);
+		assert_int_equal(disk.progress, disk.size);
+		assert_int_equal(disk.data + disk.holes, disk.size);
+		/* Whole chunks that are holes are not read. */
+		if (disk.step % CHUNK == 0)
+			assert_int_equal(disk.holes, holes(&disk));
+		assert_in_range(disk.threads, 1, how.threads);
+		assert_int_equal(disk.in_flight, 0);
 	}
 }
 
@@ -181,10 +174,8 @@ TEST(an_empty_disk_has_no_chunk)
 {
 	struct image_run how = {.threads = 4};
 	struct disk disk = {.step = 1};
-	struct image_error err;
-	unsigned used;
 
-	assert_int_equal(run(&disk, how, &used, &err), 0);
+	assert_ok(run(&disk, how));
 	assert_int_equal(disk.next_ticket, 0);
 }
 
@@ -222,11 +213,9 @@ TEST(scratch_and_chunks_share_what_is_spare)
 			.scratch = pages[i].scratch * CHUNK,
 			.spare = pages[i].spare * CHUNK,
 			.spare_chunks = pages[i].spare_chunks * CHUNK};
-		struct image_error err;
-		unsigned used;
-		assert_int_equal(run(&disk, how, &used, &err), 0);
-		assert_int_equal(used, pages[i].threads);
-		assert_in_range(disk.most_in_flight, 1, used);
+		assert_ok(run(&disk, how));
+		assert_int_equal(disk.threads, pages[i].threads);
+		assert_in_range(disk.most_in_flight, 1, disk.threads);
 		assert_int_equal(disk.next, disk.size);
 	}
 }
@@ -238,17 +227,15 @@ TEST(the_error_does_not_depend_on_threads)
 		struct disk disk = {.size = 100 * CHUNK,
 			.step = 100 * CHUNK,
 			.fail_work = 37 * CHUNK};
-		struct image_error err;
-		unsigned used;
-		assert_int_equal(run(&disk, how, &used, &err), -EINVAL);
-		assert_string_equal(err.text, "work failed at 37");
+		assert_int_equal(run(&disk, how), -EINVAL);
+		assert_string_equal(disk.err.text, "work failed at 37");
 		assert_int_equal(disk.next, 37 * CHUNK);
 
 		disk = (struct disk){.size = 100 * CHUNK,
 			.step = CHUNK,
 			.fail_cut = 50 * CHUNK};
-		assert_int_equal(run(&disk, how, &used, &err), -EIO);
-		assert_string_equal(err.text, "cut failed");
+		assert_int_equal(run(&disk, how), -EIO);
+		assert_string_equal(disk.err.text, "cut failed");
 		assert_int_equal(disk.next, 50 * CHUNK);
 	}
 }
@@ -260,10 +247,8 @@ TEST(a_write_that_fails_stops_the_run)
 		struct disk disk = {.size = 1000 * CHUNK,
 			.step = 1000 * CHUNK,
 			.fail_write = 10 * CHUNK};
-		struct image_error err;
-		unsigned used;
-		assert_int_equal(run(&disk, how, &used, &err), -ENOSPC);
-		assert_string_equal(err.text, "write failed");
+		assert_int_equal(run(&disk, how), -ENOSPC);
+		assert_string_equal(disk.err.text, "write failed");
 		/* Others go on until the thread of the write is heard. */
 		if (threads == 1)
 			assert_int_equal(disk.next, 11 * CHUNK);
@@ -313,6 +298,8 @@ struct staged {
 	pthread_t main;
 };
 
+static struct staged play;
+
 static int
 take_step(struct step *step, uint64_t index, const char *stage,
 	struct image_error *err)
@@ -332,12 +319,12 @@ static int
 gate_cut(void *opaque, uint64_t offset, struct image_extent *extent,
 	struct image_error *err)
 {
-	struct staged *play = opaque;
-	uint64_t hole = play->hole * CHUNK;
+	uint64_t hole = play.hole * CHUNK;
 
+	(void)opaque;
 	(void)err;
 	*extent = (struct image_extent){.offset = offset,
-		.length = (offset < hole ? hole : play->plan.size) - offset,
+		.length = (offset < hole ? hole : play.plan.size) - offset,
 		.kind = offset < hole ? IMAGE_HOLE : IMAGE_DATA,
 		.host = IMAGE_NO_HOST};
 	return 0;
@@ -347,34 +334,33 @@ static int
 gate_work(void *opaque, struct image_scratch *scratch,
 	struct image_chunk *chunk, struct image_error *err)
 {
-	struct staged *play = opaque;
 	uint64_t index = chunk->offset / CHUNK;
 	sigset_t blocked;
 
+	(void)opaque;
 	(void)scratch;
-	atomic_fetch_add(&play->worked, 1);
-	fake_raise(&play->most_held, atomic_fetch_add(&play->held, 1) + 1);
+	atomic_fetch_add(&play.worked, 1);
+	fake_raise(&play.most_held, atomic_fetch_add(&play.held, 1) + 1);
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	if (sigismember(&blocked, SIGTERM) ==
-		(int)pthread_equal(pthread_self(), play->main))
-		atomic_fetch_add(&play->signals, 1);
+		(int)pthread_equal(pthread_self(), play.main))
+		atomic_fetch_add(&play.signals, 1);
 	memset(chunk->data, (int)index, CHUNK);
-	return take_step(&play->work[index], index, "work", err);
+	return take_step(&play.work[index], index, "work", err);
 }
 
 static int
 gate_order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 {
-	struct staged *play = opaque;
-
-	play->ordered++;
-	if (chunk->offset != play->next)
+	(void)opaque;
+	play.ordered++;
+	if (chunk->offset != play.next)
 		return image_fail(err, "play", -EPROTO, "not in order");
-	if (play->order_rc && chunk->offset == play->order_at * CHUNK) {
+	if (play.order_rc && chunk->offset == play.order_at * CHUNK) {
 		snprintf(err->text, sizeof(err->text), "order");
-		return play->order_rc;
+		return play.order_rc;
 	}
-	play->next += chunk->length;
+	play.next += chunk->length;
 	return 0;
 }
 
@@ -382,32 +368,33 @@ static int
 gate_write_chunk(void *opaque, struct image_scratch *scratch,
 	struct image_chunk *chunk, struct image_error *err)
 {
-	struct staged *play = opaque;
 	uint64_t index = chunk->offset / CHUNK;
-	unsigned now = atomic_fetch_add(&play->writing, 1) + 1;
+	unsigned now = atomic_fetch_add(&play.writing, 1) + 1;
 
+	(void)opaque;
 	(void)scratch;
-	fake_raise(&play->most_writing, now);
-	int rc = take_step(&play->write[index], index, "write", err);
+	fake_raise(&play.most_writing, now);
+	int rc = take_step(&play.write[index], index, "write", err);
 	for (size_t i = 0; i < CHUNK; i++)
 		if (chunk->data[i] != index)
-			atomic_fetch_add(&play->overwritten, 1);
-	atomic_fetch_sub(&play->writing, 1);
-	atomic_fetch_sub(&play->held, 1);
+			atomic_fetch_add(&play.overwritten, 1);
+	atomic_fetch_sub(&play.writing, 1);
+	atomic_fetch_sub(&play.held, 1);
 	return rc;
 }
 
 static void
 gate_note(void *opaque, uint64_t done)
 {
-	((struct staged *)opaque)->progress = done;
+	(void)opaque;
+	play.progress = done;
 }
 
 /* A disk of that many chunks of data, at most CHUNKS. */
 static void
-staged_init(struct staged *play, uint64_t chunks, unsigned threads)
+begin(uint64_t chunks, unsigned threads)
 {
-	*play = (struct staged){
+	play = (struct staged){
 		.plan = {.size = chunks * CHUNK,
 			.chunk = CHUNK,
 			.buffer = CHUNK,
@@ -415,28 +402,24 @@ staged_init(struct staged *play, uint64_t chunks, unsigned threads)
 			.cut = gate_cut,
 			.work = gate_work,
 			.order = gate_order,
-			.write = gate_write_chunk,
-			.opaque = play},
-		.how = {.threads = threads,
-			.progress = gate_note,
-			.opaque = play},
+			.write = gate_write_chunk},
+		.how = {.threads = threads, .progress = gate_note},
 		.main = pthread_self(),
 	};
 	for (size_t i = 0; i < CHUNKS; i++)
-		play->work[i].begun = play->work[i].ended =
-			play->write[i].begun = play->write[i].ended =
-				(struct fake_gate)FAKE_GATE;
+		play.work[i].begun = play.work[i].ended = play.write[i].begun =
+			play.write[i].ended = (struct fake_gate)FAKE_GATE;
 }
 
 /* ---- the promises ---- */
 
 static int
-gate_run(struct staged *play)
+gate_run(void)
 {
 	int rc = image_pipeline_run(
-		&play->plan, &play->how, &play->threads, &play->err);
+		&play.plan, &play.how, &play.threads, &play.err);
 
-	assert_int_equal(atomic_load(&play->overwritten), 0);
+	assert_int_equal(play.overwritten, 0);
 	return rc;
 }
 
@@ -445,14 +428,12 @@ gate_run(struct staged *play)
  */
 TEST(a_chunk_in_order_wakes_a_writer)
 {
-	struct staged play;
-
-	staged_init(&play, 2, 2);
+	begin(2, 2);
 	play.work[0].until = &play.work[1].ended;
 	/* Each is written while the other one is. */
 	play.write[0].until = &play.write[1].begun;
 	play.write[1].until = &play.write[0].begun;
-	assert_int_equal(gate_run(&play), 0);
+	assert_ok(gate_run());
 	assert_int_equal(play.threads, 2);
 	assert_int_equal(play.next, play.plan.size);
 	assert_int_equal(play.progress, play.plan.size);
@@ -461,9 +442,7 @@ TEST(a_chunk_in_order_wakes_a_writer)
 /* With as many chunks as threads: who finds none waits for one. */
 TEST(a_chunk_that_was_written_wakes_a_reader)
 {
-	struct staged play;
-
-	staged_init(&play, 4, 2);
+	begin(4, 2);
 	play.plan.writers = 1;
 	/* Chunks have a quarter. Each has a page for itself, and one of data.
 	 */
@@ -471,94 +450,84 @@ TEST(a_chunk_that_was_written_wakes_a_reader)
 	play.work[0].until = &play.work[1].begun;
 	play.write[0].until = &play.work[1].ended;
 	play.write[1].until = &play.work[2].begun;
-	assert_int_equal(gate_run(&play), 0);
+	assert_ok(gate_run());
 	assert_int_equal(play.threads, 2);
-	assert_int_equal(atomic_load(&play.most_writing), 1);
-	assert_int_equal(atomic_load(&play.most_held), 2);
+	assert_int_equal(play.most_writing, 1);
+	assert_int_equal(play.most_held, 2);
 }
 
 /* Each thread has two chunks. While one is written, the others go round. */
 TEST(a_chunk_that_is_written_is_not_used_again)
 {
-	struct staged play;
-
-	staged_init(&play, 8, 2);
+	begin(8, 2);
 	play.work[0].until = &play.work[3].ended;
 	play.write[0].until = &play.write[5].ended;
-	assert_int_equal(gate_run(&play), 0);
+	assert_ok(gate_run());
 	assert_int_equal(play.next, play.plan.size);
 }
 
 TEST(writers_are_as_many_as_allowed)
 {
-	struct staged play;
-
-	staged_init(&play, 4, 4);
+	begin(4, 4);
 	play.plan.writers = 1;
 	play.work[0].until = &play.work[3].ended;
 	play.work[1].until = &play.work[3].ended;
-	assert_int_equal(gate_run(&play), 0);
+	assert_ok(gate_run());
 	assert_int_equal(play.threads, 4);
-	assert_int_equal(atomic_load(&play.most_writing), 1);
-	staged_init(&play, 4, 4);
+	assert_int_equal(play.most_writing, 1);
+	begin(4, 4);
 	play.plan.writers = 2;
 	play.work[0].until = &play.work[3].ended;
 	play.write[0].until = &play.write[1].begun;
 	play.write[1].until = &play.write[0].begun;
-	assert_int_equal(gate_run(&play), 0);
-	assert_int_equal(atomic_load(&play.most_writing), 2);
+	assert_ok(gate_run());
+	assert_int_equal(play.most_writing, 2);
 }
 
 TEST(a_later_failure_of_work_that_comes_first_is_not_reported)
 {
-	struct staged play;
-
-	staged_init(&play, 4, 2);
+	begin(4, 2);
 	play.work[0].until = &play.work[1].ended;
 	play.work[0].rc = -EIO;
 	play.work[1].rc = -EINVAL;
-	assert_int_equal(gate_run(&play), -EIO);
+	assert_int_equal(gate_run(), -EIO);
 	assert_string_equal(play.err.text, "work 0 failed");
 	assert_int_equal(play.progress, 0);
 	/* it is not even reached */
-	staged_init(&play, 4, 2);
+	begin(4, 2);
 	play.work[0].until = &play.work[1].ended;
 	play.work[1].rc = -EINVAL;
 	play.order_rc = 1;
-	assert_int_equal(gate_run(&play), 1);
+	assert_int_equal(gate_run(), 1);
 	/* nor is a chunk that waits for its turn */
-	staged_init(&play, 4, 2);
+	begin(4, 2);
 	play.work[0].until = &play.work[1].ended;
 	play.order_rc = 1;
-	assert_int_equal(gate_run(&play), 1);
+	assert_int_equal(gate_run(), 1);
 	assert_int_equal(play.ordered, 1);
 }
 
 TEST(the_first_failure_of_several_writes_is_kept)
 {
-	struct staged play;
-
-	staged_init(&play, 8, 2);
+	begin(8, 2);
 	play.work[0].until = &play.work[1].ended;
 	play.write[0].until = &play.write[1].ended;
 	play.write[1].until = &play.write[0].begun;
 	play.write[0].rc = -EIO;
 	play.write[1].rc = -ENOSPC;
-	assert_int_equal(gate_run(&play), -ENOSPC);
+	assert_int_equal(gate_run(), -ENOSPC);
 	assert_string_equal(play.err.text, "write 1 failed");
 	/* nothing is begun after a failure */
-	assert_true(atomic_load(&play.worked) <= 4);
+	assert_true(play.worked <= 4);
 }
 
 TEST(order_may_fail_or_end_the_run)
 {
-	struct staged play;
-
 	for (unsigned i = 0; i < 8; i++) {
-		staged_init(&play, 6, 1 + i / 2);
+		begin(6, 1 + i / 2);
 		play.order_at = 3;
 		play.order_rc = i % 2 ? 1 : -EFBIG;
-		assert_int_equal(gate_run(&play), play.order_rc);
+		assert_int_equal(gate_run(), play.order_rc);
 		assert_string_equal(
 			play.err.text, play.order_rc < 0 ? "order" : "");
 		assert_int_equal(play.progress, 3 * CHUNK);
@@ -569,18 +538,16 @@ TEST(order_may_fail_or_end_the_run)
 /* At a byte a second, a second chunk would take more than an hour. */
 TEST(a_hole_of_any_length_is_one_chunk_and_passes_at_any_rate)
 {
-	struct staged play;
-
-	staged_init(&play, UINT64_C(1) << 31, 2);
+	begin(UINT64_C(1) << 31, 2);
 	play.hole = UINT64_C(1) << 31;
 	play.how.rate = 1;
-	assert_int_equal(gate_run(&play), 0);
+	assert_ok(gate_run());
 	assert_int_equal(play.ordered, 1);
-	assert_int_equal(atomic_load(&play.worked), 0);
-	staged_init(&play, 8, 2);
+	assert_int_equal(play.worked, 0);
+	begin(8, 2);
 	play.hole = 7;
 	play.how.rate = 1;
-	assert_int_equal(gate_run(&play), 0);
+	assert_ok(gate_run());
 	assert_int_equal(play.ordered, 2);
 	assert_int_equal(play.progress, 8 * CHUNK);
 }
@@ -617,13 +584,12 @@ seconds_between(struct timespec from, struct timespec to)
 TEST(a_rate_is_kept_and_waited_for_without_cpu)
 {
 	struct timespec from, to;
-	struct staged play;
 
-	staged_init(&play, 3, 2);
+	begin(3, 2);
 	play.how.rate = 5 * CHUNK;
 	__real_clock_gettime(CLOCK_MONOTONIC, &from);
 	atomic_store(&looks, 0);
-	assert_int_equal(gate_run(&play), 0);
+	assert_ok(gate_run());
 	assert_in_range(atomic_load(&looks), 3, 100);
 	__real_clock_gettime(CLOCK_MONOTONIC, &to);
 	assert_true(seconds_between(from, to) > 0.39);
@@ -634,29 +600,26 @@ TEST(a_rate_is_kept_and_waited_for_without_cpu)
 /* The program's own handlers expect the thread that it knows. */
 TEST(signals_go_to_the_caller_alone)
 {
-	struct staged play;
 	sigset_t blocked;
 
-	staged_init(&play, 2, 2);
+	begin(2, 2);
 	play.work[0].until = &play.work[1].begun;
-	assert_int_equal(gate_run(&play), 0);
-	assert_int_equal(atomic_load(&play.signals), 0);
+	assert_ok(gate_run());
+	assert_int_equal(play.signals, 0);
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	assert_int_equal(sigismember(&blocked, SIGTERM), 0);
 }
 
 TEST(no_more_threads_than_chunks)
 {
-	struct staged play;
-
-	staged_init(&play, 3, 16);
-	assert_int_equal(gate_run(&play), 0);
+	begin(3, 16);
+	assert_ok(gate_run());
 	assert_true(play.threads <= 3);
 	/* one byte more is a chunk more */
-	staged_init(&play, 1, 16);
+	begin(1, 16);
 	play.plan.size++;
 	play.work[0].until = &play.work[1].begun;
-	assert_int_equal(gate_run(&play), 0);
+	assert_ok(gate_run());
 	assert_int_equal(play.threads, 2);
 	assert_int_equal(play.progress, CHUNK + 1);
 }
