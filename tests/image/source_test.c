@@ -32,126 +32,125 @@ STANDS_FOR(void *, aligned_alloc, size_t alignment, size_t size)
 	return fails() ? NULL : __real_aligned_alloc(alignment, size);
 }
 
+/* The image of a test, and what its reads need. */
+static struct built image;
+static struct image_scratch scratch;
+static struct image_error err;
+
+FIXTURE(end)
+{
+	image_scratch_destroy(&scratch);
+	unbuild(&image);
+	image = (struct built){.bytes = NULL};
+	return 0;
+}
+
+#define SOURCE_TEST(name) TEST_WITH(name, NULL, end)
+
+/* Build an image in place of the last one. */
+static void
+begin(const struct shape *shape)
+{
+	end(NULL);
+	build(&image, shape, 1);
+}
+
+static int
+read_disk(
+	struct image_source *source, uint64_t offset, void *buf, size_t length)
+{
+	return source->ops->read(source, &scratch, offset, buf, length, &err);
+}
+
 /* Read the whole disk at once; returns the number of reads of the file. */
 static unsigned
 reads_of_all(const struct shape *shape)
 {
-	struct image_scratch scratch = {0};
-	struct image_error err;
-	struct built b;
-	build(&b, shape, 1);
-	struct image_source *source = open_built(&b);
-	unsigned char *buf = malloc(b.size);
+	begin(shape);
+	struct image_source *source = open_built(&image);
+	unsigned char *buf = malloc(image.size);
 
-	int rc = source->ops->read(source, &scratch, 0, buf, b.size, &err);
-	assert_int_equal(rc, 0);
-	assert_memory_equal(buf, b.disk, b.size);
-	unsigned reads = b.counted.reads;
+	assert_ok(read_disk(source, 0, buf, image.size));
+	assert_memory_equal(buf, image.disk, image.size);
 	free(buf);
-	image_scratch_destroy(&scratch);
 	image_close(source);
-	assert_true(b.counted.closed);
-	unbuild(&b);
-	return reads;
+	assert_true(image.counted.closed);
+	return image.counted.reads;
 }
 
-/* One of the L2 table besides. */
-TEST(clusters_that_lie_together_are_one_read)
+SOURCE_TEST(clusters_that_lie_together_are_one_read)
 {
-	for (enum image_codec_id id = IMAGE_CODEC_ZLIB; id <= IMAGE_CODEC_ZSTD;
-		id++)
-		assert_int_equal(reads_of_all(&(struct shape){
-					 16, false, id, "c", 16, 0}),
-			2);
-	assert_int_equal(
-		reads_of_all(&(struct shape){16, false, 0, "s", 16, 0}), 2);
-	assert_int_equal(
-		reads_of_all(&(struct shape){16, true, 0, "s", 16, 0}), 2);
-	assert_int_equal(
-		reads_of_all(&(struct shape){9, false, 0, "c", 64, 0}), 2);
-	/* 5 L2 tables; 128 clusters at most are decompressed from one read */
-	assert_int_equal(
-		reads_of_all(&(struct shape){9, false, 0, "c", 300, 0}), 5 + 3);
+	static const struct {
+		struct shape shape;
+		/* reads, one of which is that of an L2 table */
+		unsigned least, most;
+	} cases[] = {
+		{{16, false, IMAGE_CODEC_ZLIB, "c", 16, 0}, 2, 2},
+		{{16, false, IMAGE_CODEC_ZSTD, "c", 16, 0}, 2, 2},
+		{{16, false, 0, "s", 16, 0}, 2, 2},
+		{{16, true, 0, "s", 16, 0}, 2, 2},
+		{{9, false, 0, "c", 64, 0}, 2, 2},
+		/* 5 L2 tables; 128 clusters at most are decompressed from one
+		 * read */
+		{{9, false, 0, "c", 300, 0}, 5 + 3, 5 + 3},
+		/* clusters that lie apart are read apart */
+		{{16, false, 0, "g", 4, 0}, 1 + 4, 1 + 4},
+		{{16, false, 0, "f", 4, 0}, 1 + 4, 1 + 4},
+		/* a gap of zeros in the guest is none in the file */
+		{{16, false, 0, "cz-", 4, 0}, 2, 2},
+		/* as far as one read may reach, and not further */
+		{{16, false, 0, "c", 200, 0}, 4, 8},
+		/* holes are not read */
+		{{16, false, 0, "z-", 8, 0}, 1, 1},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_in_range(reads_of_all(&cases[i].shape), cases[i].least,
+			cases[i].most);
 }
 
-TEST(clusters_that_lie_apart_are_read_apart)
-{
-	assert_int_equal(
-		reads_of_all(&(struct shape){16, false, 0, "g", 4, 0}), 1 + 4);
-	assert_int_equal(
-		reads_of_all(&(struct shape){16, false, 0, "f", 4, 0}), 1 + 4);
-	/* a gap of zeros in the guest is none in the file */
-	assert_int_equal(
-		reads_of_all(&(struct shape){16, false, 0, "cz-", 4, 0}), 2);
-	/* as far as one read may reach, and not further */
-	unsigned reads =
-		reads_of_all(&(struct shape){16, false, 0, "c", 200, 0});
-	assert_in_range(reads, 4, 8);
-}
-
-TEST(holes_are_not_read)
-{
-	assert_int_equal(
-		reads_of_all(&(struct shape){16, false, 0, "z-", 8, 0}), 1);
-}
-
-TEST(the_last_compressed_cluster_may_pass_the_end_of_the_disk)
+SOURCE_TEST(the_last_compressed_cluster_may_pass_the_end_of_the_disk)
 {
 	reads_of_all(&(struct shape){16, false, 0, "c", 3, 65535});
 	reads_of_all(&(struct shape){16, false, 0, "cs", 3, 512});
 	reads_of_all(&(struct shape){16, true, 0, "cm", 3, 512});
 }
 
-TEST(compressed_clusters_may_lie_in_any_order)
+SOURCE_TEST(compressed_clusters_may_lie_in_any_order)
 {
 	enum { CLUSTERS = 8, SIZE = 65536, L2 = 0x30000 };
-	struct image_scratch scratch = {0};
-	struct image_error err;
-	struct built b;
+	static unsigned char buf[CLUSTERS * SIZE];
 	uint64_t entries[CLUSTERS];
 
-	build(&b, &(struct shape){16, false, 0, "c", CLUSTERS, 0}, 1);
-	memcpy(entries, b.bytes + L2, sizeof(entries));
+	begin(&(struct shape){16, false, 0, "c", CLUSTERS, 0});
+	memcpy(entries, image.bytes + L2, sizeof(entries));
 	for (unsigned i = 0; i < CLUSTERS; i++)
-		memcpy(b.bytes + L2 + 8 * i, &entries[CLUSTERS - 1 - i], 8);
-	unsigned char *buf = malloc(b.size);
-	struct image_source *source = open_built(&b);
-	int rc = source->ops->read(source, &scratch, 0, buf, b.size, &err);
-	assert_int_equal(rc, 0);
+		memcpy(image.bytes + L2 + 8 * i, &entries[CLUSTERS - 1 - i], 8);
+	struct image_source *source = open_built(&image);
+	assert_ok(read_disk(source, 0, buf, image.size));
 	for (unsigned i = 0; i < CLUSTERS; i++)
 		assert_memory_equal(buf + i * SIZE,
-			b.disk + (CLUSTERS - 1 - i) * SIZE, SIZE);
-	assert_int_equal(b.counted.reads, 2);
+			image.disk + (CLUSTERS - 1 - i) * SIZE, SIZE);
+	assert_int_equal(image.counted.reads, 2);
 	image_close(source);
-	image_scratch_destroy(&scratch);
-	unbuild(&b);
-	free(buf);
 }
 
 /* An L2 table of clusters of 128 KiB is two slices. */
-TEST(a_table_of_several_slices_is_read_where_it_is_needed)
+SOURCE_TEST(a_table_of_several_slices_is_read_where_it_is_needed)
 {
 	enum { ENTRIES = 8192 };
-	char *clusters = malloc(ENTRIES + 2);
-	unsigned char *buf = malloc(128 * KIB);
-	struct image_scratch scratch = {0};
-	struct image_error err;
-	struct built b;
+	static unsigned char buf[128 * KIB];
+	char clusters[ENTRIES + 2];
+	uint64_t last = ENTRIES * 128 * KIB;
 
 	memset(clusters, '-', ENTRIES);
 	memcpy(clusters + ENTRIES, "s", 2);
-	build(&b, &(struct shape){17, false, 0, clusters, 1, 0}, 1);
-	struct image_source *source = open_built(&b);
-	uint64_t last = ENTRIES * 128 * KIB;
-	int rc =
-		source->ops->read(source, &scratch, last, buf, 128 * KIB, &err);
-	assert_int_equal(rc, 0);
-	assert_memory_equal(buf, b.disk + last, 128 * KIB);
-	assert_int_equal(b.counted.reads, 2);
+	begin(&(struct shape){17, false, 0, clusters, 1, 0});
+	struct image_source *source = open_built(&image);
+	assert_ok(read_disk(source, last, buf, sizeof(buf)));
+	assert_memory_equal(buf, image.disk + last, sizeof(buf));
+	assert_int_equal(image.counted.reads, 2);
 	image_close(source);
-	unbuild(&b);
-	free(buf);
-	free(clusters);
 }
 
 static const struct shape shapes[] = {
@@ -165,158 +164,156 @@ static const struct shape shapes[] = {
 #define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
 struct run {
-	struct built *built;
 	struct image_source *source;
+	/* list extents; else, read ranges */
+	bool lists;
 	uint64_t seed;
 	unsigned turns;
 	_Atomic unsigned errors;
 };
 
 /* Read ranges at random; they begin and end anywhere. */
-static void *
-read_ranges(void *opaque)
+static void
+read_ranges(struct run *run)
 {
-	struct run *run = opaque;
-	const struct built *b = run->built;
-	struct image_scratch scratch = {0};
-	struct image_error err;
-	unsigned char *buf = malloc(b->size);
+	struct image_scratch own = {0};
+	struct image_error failure;
+	unsigned char *buf = malloc(image.size);
 	uint64_t seed = run->seed;
 
 	for (unsigned i = 0; i < run->turns; i++) {
-		size_t offset = support_below(&seed, b->size);
-		size_t most = b->size - offset;
+		size_t offset = support_below(&seed, image.size);
+		size_t most = image.size - offset;
 		if (support_below(&seed, 2) && most > 4096)
 			most = 4096;
 		size_t length = 1 + support_below(&seed, most);
 		int rc = run->source->ops->read(
-			run->source, &scratch, offset, buf, length, &err);
+			run->source, &own, offset, buf, length, &failure);
 		EXPECT(rc == 0, run);
-		EXPECT(rc || memcmp(buf, b->disk + offset, length) == 0, run);
+		EXPECT(rc || memcmp(buf, image.disk + offset, length) == 0,
+			run);
 	}
-	image_scratch_destroy(&scratch);
+	image_scratch_destroy(&own);
 	free(buf);
-	return NULL;
 }
 
 /* The extents cover the disk, and holes are zeros. */
-static void *
-list_extents(void *opaque)
+static void
+list_extents(struct run *run)
 {
-	struct run *run = opaque;
-	const struct built *b = run->built;
-	struct image_error err;
+	struct image_error failure;
 	uint64_t at = 0;
 
-	while (at < b->size) {
+	while (at < image.size) {
 		struct image_extent e;
 		int rc = run->source->ops->extent(
-			run->source, at, b->size - at, &e, &err);
+			run->source, at, image.size - at, &e, &failure);
 		EXPECT(rc == 0, run);
 		if (rc < 0)
 			break;
 		EXPECT(e.offset == at && e.length > 0, run);
-		EXPECT(e.length <= b->size - at, run);
+		EXPECT(e.length <= image.size - at, run);
 		if (e.kind == IMAGE_HOLE)
-			EXPECT(b->disk[at] == 0 &&
-					memcmp(b->disk + at, b->disk + at + 1,
+			EXPECT(image.disk[at] == 0 &&
+					memcmp(image.disk + at,
+						image.disk + at + 1,
 						e.length - 1) == 0,
 				run);
 		EXPECT((e.kind == IMAGE_HOLE || e.compressed) ==
 				(e.host == IMAGE_NO_HOST),
 			run);
 		if (e.kind == IMAGE_DATA && !e.compressed)
-			EXPECT(memcmp(b->bytes + e.host, b->disk + at,
+			EXPECT(memcmp(image.bytes + e.host, image.disk + at,
 				       e.length) == 0,
 				run);
 		at += e.length;
 	}
+}
+
+static void *
+use_source(void *opaque)
+{
+	struct run *run = opaque;
+
+	if (run->lists)
+		list_extents(run);
+	else
+		read_ranges(run);
 	return NULL;
 }
 
-TEST(any_range_is_read_by_any_thread)
+SOURCE_TEST(any_range_is_read_by_any_thread)
 {
 	uint64_t seed = support_seed();
 
 	for (size_t i = 0; i < N_SHAPES; i++) {
-		struct built b;
-		build(&b, &shapes[i], seed);
+		end(NULL);
+		build(&image, &shapes[i], seed);
 		struct run runs[THREADS];
-		pthread_t threads[THREADS];
-		struct image_source *source = open_built(&b);
-		for (unsigned t = 0; t < THREADS; t++) {
-			runs[t] = (struct run){.built = &b,
-				.source = source,
+		struct image_source *source = open_built(&image);
+		for (unsigned t = 0; t < THREADS; t++)
+			runs[t] = (struct run){.source = source,
+				.lists = t == 0,
 				.seed = support_random(&seed),
 				.turns = 10};
-			assert_int_equal(pthread_create(&threads[t], NULL,
-						 t ? read_ranges : list_extents,
-						 &runs[t]),
-				0);
-		}
-		for (unsigned t = 0; t < THREADS; t++) {
-			pthread_join(threads[t], NULL);
+		support_threads(use_source, runs, THREADS, sizeof(*runs));
+		for (unsigned t = 0; t < THREADS; t++)
 			assert_int_equal(runs[t].errors, 0);
-		}
 		image_close(source);
-		unbuild(&b);
 	}
 }
 
 /* Open the image, read all of it, close it. */
 static int
-open_and_read(struct built *b, unsigned char *buf, struct image_error *err)
+open_and_read(unsigned char *buf)
 {
 	struct image_open how = {0};
-	struct image_scratch scratch = {0};
 	struct image_source *source = NULL;
 
-	b->counted.closed = false;
-	b->counted.reads = 0;
+	image.counted.closed = false;
+	image.counted.reads = 0;
 	int rc = image_format_qcow2.open(
-		&b->counted.memory.store, &how, &source, err);
+		&image.counted.memory.store, &how, &source, &err);
 	/* on failure, the store stays the caller's */
-	assert_false(b->counted.closed);
+	assert_false(image.counted.closed);
 	if (rc < 0)
 		return rc;
-	rc = source->ops->read(source, &scratch, 0, buf, b->size, err);
+	rc = read_disk(source, 0, buf, image.size);
 	image_close(source);
+	/* each allocation is made again */
 	image_scratch_destroy(&scratch);
-	assert_true(b->counted.closed);
+	assert_true(image.counted.closed);
 	return rc;
 }
 
-TEST(every_read_and_allocation_may_fail)
+SOURCE_TEST(every_read_and_allocation_may_fail)
 {
-	struct image_error err;
 	/* every fifth one, and of each shape others */
 	unsigned step = 5;
 
 	for (unsigned i = 0; i < N_SHAPES; i++) {
-		struct built b;
-		build(&b, &shapes[i], 1);
-		unsigned char *buf = malloc(b.size);
+		begin(&shapes[i]);
+		unsigned char *buf = malloc(image.size);
 		int rc = -EIO;
 		for (unsigned at = 1 + i % step; rc != 0; at += step) {
-			b.counted.fail_at = at;
-			rc = open_and_read(&b, buf, &err);
+			image.counted.fail_at = at;
+			rc = open_and_read(buf);
 			assert_true(rc == 0 || rc == -EIO);
-			assert_int_equal(rc == 0, b.counted.reads < at);
+			assert_int_equal(rc == 0, image.counted.reads < at);
 			if (rc)
 				assert_string_equal(err.file, "built");
 		}
-		b.counted.fail_at = 0;
+		image.counted.fail_at = 0;
 		rc = -ENOMEM;
 		for (unsigned at = 1 + i % step; rc != 0; at += step) {
-			memset(buf, 0, b.size);
+			memset(buf, 0, image.size);
 			atomic_store(&fail_allocation, (int)at);
-			rc = open_and_read(&b, buf, &err);
+			rc = open_and_read(buf);
 			bool failed = atomic_exchange(&fail_allocation, 0) == 0;
 			assert_int_equal(rc, failed ? -ENOMEM : 0);
 		}
-		assert_memory_equal(buf, b.disk, b.size);
+		assert_memory_equal(buf, image.disk, image.size);
 		free(buf);
-		unbuild(&b);
 	}
 }
 
@@ -347,20 +344,18 @@ struct damage {
 };
 
 static int
-read_and_describe(struct built *b, struct image_error *err)
+read_and_describe(void)
 {
 	struct image_open how = {0};
-	struct image_scratch scratch = {0};
 	struct image_source *source;
 
 	int rc = image_format_qcow2.open(
-		&b->counted.memory.store, &how, &source, err);
+		&image.counted.memory.store, &how, &source, &err);
 	if (rc < 0)
 		return rc;
 	unsigned char *buf = malloc((size_t)source->size + 1);
 	assert_non_null(buf);
-	rc = source->ops->read(
-		source, &scratch, 0, buf, (size_t)source->size, err);
+	rc = read_disk(source, 0, buf, (size_t)source->size);
 	struct image_extent e = {0};
 	struct image_error other;
 	int found = 0;
@@ -372,9 +367,8 @@ read_and_describe(struct built *b, struct image_error *err)
 	/* both find the same fault, but for what only decompressing shows */
 	if (found < 0) {
 		assert_int_equal(rc, found);
-		assert_string_equal(err->text, other.text);
+		assert_string_equal(err.text, other.text);
 	}
-	image_scratch_destroy(&scratch);
 	free(buf);
 	image_close(source);
 	return rc;
@@ -383,15 +377,12 @@ read_and_describe(struct built *b, struct image_error *err)
 static void
 judge(const struct shape *shape, const struct damage *damage)
 {
-	struct image_error err = {.again = false};
-	struct built b;
-
-	build(&b, shape, 1);
+	begin(shape);
 	for (unsigned i = 0; i < damage->bytes; i++)
-		b.bytes[damage->at + i] =
+		image.bytes[damage->at + i] =
 			(unsigned char)(damage->value >>
 					8 * (damage->bytes - 1 - i));
-	int rc = read_and_describe(&b, &err);
+	int rc = read_and_describe();
 	if (!damage->words) {
 		if (rc < 0)
 			fail_msg("0x%zx: %s", damage->at, err.text);
@@ -400,7 +391,6 @@ judge(const struct shape *shape, const struct damage *damage)
 		fail_msg("0x%zx: not \"%s\": %d, %s", damage->at, damage->words,
 			rc, err.text);
 	}
-	unbuild(&b);
 }
 
 static void
@@ -415,7 +405,7 @@ judge_all(const struct shape *shape, const struct damage *damages, size_t count)
 #define JUDGE_ALL(shape, damages)                                              \
 	judge_all(shape, damages, sizeof(damages) / sizeof((damages)[0]))
 
-TEST(fields_of_the_header_have_ranges)
+SOURCE_TEST(fields_of_the_header_have_ranges)
 {
 	static const struct damage damages[] = {
 		{0, 4, 0x514649fa, "first bytes 51 46 49 fa"},
@@ -482,7 +472,7 @@ TEST(fields_of_the_header_have_ranges)
 	JUDGE_ALL(&plain, damages);
 }
 
-TEST(the_fields_of_version_2_end_sooner)
+SOURCE_TEST(the_fields_of_version_2_end_sooner)
 {
 	/* what is there is a header extension: its type is 0 */
 	static const struct damage damages[] = {{4, 4, 2, NULL}};
@@ -493,7 +483,7 @@ TEST(the_fields_of_version_2_end_sooner)
 	judge(&plain, &(struct damage){4, 4, 2, "reserved bits"});
 }
 
-TEST(header_extensions_end_in_the_header)
+SOURCE_TEST(header_extensions_end_in_the_header)
 {
 	static const struct damage damages[] = {
 		{112, 8, 0x1234567800000000 + 65536 - 120, NULL},
@@ -515,7 +505,7 @@ TEST(header_extensions_end_in_the_header)
 	JUDGE_ALL(&plain, damages);
 }
 
-TEST(entries_of_the_l1_table_are_checked)
+SOURCE_TEST(entries_of_the_l1_table_are_checked)
 {
 	static const struct damage damages[] = {
 		{L1, 8, L2 | COPIED | 1, "reserved bits"},
@@ -531,7 +521,7 @@ TEST(entries_of_the_l1_table_are_checked)
 	JUDGE_ALL(&plain, damages);
 }
 
-TEST(two_entries_have_no_table_in_common)
+SOURCE_TEST(two_entries_have_no_table_in_common)
 {
 	static const struct shape many = {
 		9, false, IMAGE_CODEC_ZLIB, "s-----------", 32, 0};
@@ -541,7 +531,7 @@ TEST(two_entries_have_no_table_in_common)
 			     "have the same L2 table at 0xe00"});
 }
 
-TEST(entries_of_l2_tables_are_checked)
+SOURCE_TEST(entries_of_l2_tables_are_checked)
 {
 	static const struct damage damages[] = {
 		{L2, 8, DATA | 2, "reserved bits"},
@@ -566,7 +556,7 @@ TEST(entries_of_l2_tables_are_checked)
 	JUDGE_ALL(&plain, damages);
 }
 
-TEST(subclusters_are_checked)
+SOURCE_TEST(subclusters_are_checked)
 {
 	static const struct damage damages[] = {
 		{L2 + 8, 8, 0x1ffffffff, "both allocated and zero"},
@@ -584,7 +574,7 @@ TEST(subclusters_are_checked)
 }
 
 /* QEMU leaves the rest of the last sector out, and clusters unfinished. */
-TEST(the_file_may_end_behind_the_last_byte_that_is_used)
+SOURCE_TEST(the_file_may_end_behind_the_last_byte_that_is_used)
 {
 	static const struct {
 		struct shape shape;
@@ -597,66 +587,51 @@ TEST(the_file_may_end_behind_the_last_byte_that_is_used)
 		{{16, true, IMAGE_CODEC_ZLIB, "s", 1, 1000}, 64536},
 		{{16, true, IMAGE_CODEC_ZLIB, "h", 1, 0}, 32768},
 	};
-	struct image_error err;
 
 	for (size_t i = 0; i < sizeof(images) / sizeof(images[0]); i++) {
-		struct built b;
-		build(&b, &images[i].shape, 1);
-		size_t end = images[i].used ? DATA + images[i].used : b.length;
-		b.counted.memory.store.size = end;
-		assert_ok(read_and_describe(&b, &err));
-		b.counted.memory.store.size = end - 1;
-		assert_int_equal(read_and_describe(&b, &err), -EINVAL);
-		unbuild(&b);
+		begin(&images[i].shape);
+		size_t end =
+			images[i].used ? DATA + images[i].used : image.length;
+		image.counted.memory.store.size = end;
+		assert_ok(read_and_describe());
+		image.counted.memory.store.size = end - 1;
+		assert_int_equal(read_and_describe(), -EINVAL);
 	}
 }
 
 /* One sector more than there is in the file is not what QEMU leaves. */
-TEST(a_compressed_cluster_may_lack_a_part_of_a_sector)
+SOURCE_TEST(a_compressed_cluster_may_lack_a_part_of_a_sector)
 {
-	struct image_error err;
-	struct built b;
-
-	build(&b, &plain, 1);
+	begin(&plain);
 	/* the last one in the file; bits 54 on count its sectors */
-	assert_true((b.bytes[L2 + 40] & 0xc0) == 0x40);
-	b.bytes[L2 + 41] = (unsigned char)(b.bytes[L2 + 41] + 0x40);
-	assert_int_equal(read_and_describe(&b, &err), -EINVAL);
+	assert_true((image.bytes[L2 + 40] & 0xc0) == 0x40);
+	image.bytes[L2 + 41] = (unsigned char)(image.bytes[L2 + 41] + 0x40);
+	assert_int_equal(read_and_describe(), -EINVAL);
 	assert_non_null(strstr(err.text, "lies past the end"));
-	unbuild(&b);
 }
 
-TEST(a_zero_cluster_that_has_a_place_reads_as_zeros)
+SOURCE_TEST(a_zero_cluster_that_has_a_place_reads_as_zeros)
 {
-	struct image_scratch scratch = {0};
-	struct image_error err;
-	struct built b;
 	unsigned char buf[512];
 
-	build(&b, &plain, 1);
-	b.bytes[L2 + 7] |= 1;
-	memset(b.disk, 0, sizeof(buf));
-	struct image_source *source = open_built(&b);
-	assert_ok(
-		source->ops->read(source, &scratch, 0, buf, sizeof(buf), &err));
-	assert_memory_equal(buf, b.disk, sizeof(buf));
+	begin(&plain);
+	image.bytes[L2 + 7] |= 1;
+	memset(image.disk, 0, sizeof(buf));
+	struct image_source *source = open_built(&image);
+	assert_ok(read_disk(source, 0, buf, sizeof(buf)));
+	assert_memory_equal(buf, image.disk, sizeof(buf));
 	image_close(source);
-	unbuild(&b);
 }
 
-TEST(every_truncation_is_refused)
+SOURCE_TEST(every_truncation_is_refused)
 {
-	struct image_error err;
-	struct built b;
-
-	build(&b, &plain, 1);
+	begin(&plain);
 	/* the compressed cluster at the end is what is missed last */
-	for (size_t size = b.length; size-- > 0;) {
-		b.counted.memory.store.size = size;
-		int rc = read_and_describe(&b, &err);
+	for (size_t size = image.length; size-- > 0;) {
+		image.counted.memory.store.size = size;
+		int rc = read_and_describe();
 		assert_true(rc == -EINVAL);
-		if (size > 512 && size < b.length - 512)
+		if (size > 512 && size < image.length - 512)
 			size -= support_below(&(uint64_t){size}, 509);
 	}
-	unbuild(&b);
 }
