@@ -12,24 +12,43 @@
 
 static const struct image_create defaults = {.version = 3, .refcount_bits = 16};
 
-/* fd -1: what is written is dropped. */
-static struct image_sink *
-create_sink(struct test_store *store, int fd, const struct image_create *create)
-{
-	struct image_error err = {0};
-	struct image_sink *sink;
+/* A qcow2 image of a test: its options, which the test changes, its sink on a
+ * store, and the last error. */
+static struct image_create create;
+static struct test_store store;
+static struct image_sink *sink;
+static struct image_error err;
 
-	test_store_init(store, fd);
-	if (qcow2_create(&store->store, create, &sink, &err) != 0)
+FIXTURE(set_defaults)
+{
+	create = defaults;
+	return 0;
+}
+
+FIXTURE(end)
+{
+	if (sink)
+		image_sink_close(sink);
+	sink = NULL;
+	return 0;
+}
+
+#define SINK_TEST(name) TEST_WITH(name, set_defaults, end)
+
+/* fd -1: what is written is dropped. */
+static void
+begin(int fd)
+{
+	end(NULL);
+	test_store_init(&store, fd);
+	if (qcow2_create(&store.store, &create, &sink, &err) != 0)
 		fail_msg("%s", err.text);
-	return sink;
 }
 
 /* Reserve the range; what was reserved of it is returned in place. */
 static struct image_place
-reserve(struct image_sink *sink, uint64_t guest, uint64_t length)
+reserve(uint64_t guest, uint64_t length)
 {
-	struct image_error err = {0};
 	struct image_place place = {
 		.guest = guest, .length = length, .stored = length};
 
@@ -41,9 +60,8 @@ reserve(struct image_sink *sink, uint64_t guest, uint64_t length)
 }
 
 static struct image_place
-reserve_packed(struct image_sink *sink, uint64_t guest, uint64_t stored)
+reserve_packed(uint64_t guest, uint64_t stored)
 {
-	struct image_error err = {0};
 	struct image_place place = {.guest = guest,
 		.length = sink->unit,
 		.stored = stored,
@@ -55,101 +73,85 @@ reserve_packed(struct image_sink *sink, uint64_t guest, uint64_t stored)
 	return place;
 }
 
-TEST(the_header_is_written_last_and_by_itself)
+SINK_TEST(the_header_is_written_last_and_by_itself)
 {
-	struct image_create create = defaults;
-	struct image_error err;
-	struct test_store store;
 	int fd = test_store_scratch();
 
 	create.size = 10 * MIB;
-	struct image_sink *sink = create_sink(&store, fd, &create);
-	reserve(sink, 0, MIB);
+	begin(fd);
+	reserve(0, MIB);
 	assert_ok(sink->ops->finish(sink, &err));
 	assert_true(store.last_was_write);
 	assert_int_equal(store.last_offset, 0);
 	assert_int_equal(store.last_length, 512);
-	image_sink_close(sink);
+	end(NULL);
 	assert_true(store.closed);
 	close(fd);
 }
 
-TEST(a_cluster_that_is_partly_a_hole_has_one_place)
+SINK_TEST(a_cluster_that_is_partly_a_hole_has_one_place)
 {
-	struct image_create create = defaults;
-	struct test_store store;
-
 	create.size = 10 * MIB;
 	for (int extended = 0; extended < 2; extended++) {
 		create.extended_l2 = extended;
-		struct image_sink *sink = create_sink(&store, -1, &create);
+		begin(-1);
 		assert_int_equal(sink->unit, extended ? 2048 : 65536);
-		struct image_place a = reserve(sink, 0, 512);
-		struct image_place b = reserve(sink, 8192, 512);
+		struct image_place a = reserve(0, 512);
+		struct image_place b = reserve(8192, 512);
 		/* from inside this cluster to inside the next but one */
-		struct image_place c = reserve(sink, 65024, 66560);
-		struct image_place d = reserve(sink, 131584, 512);
+		struct image_place c = reserve(65024, 66560);
+		struct image_place d = reserve(131584, 512);
 		assert_int_equal(b.host, a.host + 8192);
 		assert_int_equal(c.host, a.host + 65024);
 		assert_int_equal(c.length, 66560);
 		assert_int_equal(d.host, a.host + 131584);
-		image_sink_close(sink);
 	}
 }
 
-TEST(a_place_ends_where_tables_come_between)
+SINK_TEST(a_place_ends_where_tables_come_between)
 {
-	struct image_create create = defaults;
-	struct test_store store;
 	uint64_t at = 0, before = 0;
 	unsigned parts = 0;
 
 	/* Small L2 tables lie in groups for 256 KiB of data. */
 	create.cluster_size = 512;
 	create.size = 200 * MIB;
-	struct image_sink *sink = create_sink(&store, -1, &create);
+	begin(-1);
 	for (; at < create.size; parts++) {
-		struct image_place place = reserve(sink, at, create.size - at);
+		struct image_place place = reserve(at, create.size - at);
 		assert_true(place.host > before);
 		before = place.host + place.length - 1;
 		at += place.length;
 	}
 	assert_true(parts >= 800 && parts < 810);
-	image_sink_close(sink);
 }
 
-TEST(compressed_clusters_are_packed_without_gaps)
+SINK_TEST(compressed_clusters_are_packed_without_gaps)
 {
-	struct image_create create = defaults;
-	struct test_store store;
-
 	create.size = 10 * MIB;
 	create.compress = true;
-	struct image_sink *sink = create_sink(&store, -1, &create);
+	begin(-1);
 	assert_int_equal(sink->codec.level, 1);
-	struct image_place a = reserve_packed(sink, 0, 40000);
-	struct image_place b = reserve_packed(sink, 65536, 40000);
-	struct image_place c = reserve_packed(sink, 131072, 100);
+	struct image_place a = reserve_packed(0, 40000);
+	struct image_place b = reserve_packed(65536, 40000);
+	struct image_place c = reserve_packed(131072, 100);
 	/* behind the L1 table and the L2 table */
 	assert_int_equal(a.host, 3 * 65536);
 	assert_int_equal(b.host, a.host + 40000);
 	assert_int_equal(c.host, b.host + 40000);
 	/* one that cannot be compressed is aligned, and what is left of the
 	 * cluster before it takes what fits */
-	struct image_place d = reserve(sink, 196608, 65536);
+	struct image_place d = reserve(196608, 65536);
 	assert_int_equal(d.host, 5 * 65536);
-	struct image_place e = reserve_packed(sink, 262144, 100);
+	struct image_place e = reserve_packed(262144, 100);
 	assert_int_equal(e.host, c.host + 100);
 	/* the next cluster is not adjacent */
-	struct image_place f = reserve_packed(sink, 327680, 60000);
+	struct image_place f = reserve_packed(327680, 60000);
 	assert_int_equal(f.host, 6 * 65536);
-	image_sink_close(sink);
 }
 
-TEST(packing_begins_a_cluster_if_the_count_of_the_last_one_is_written)
+SINK_TEST(packing_begins_a_cluster_if_the_count_of_the_last_one_is_written)
 {
-	struct image_create create = defaults;
-	struct test_store store;
 	uint64_t at = 512;
 
 	/* 1 MiB of refcount blocks counts 64 MiB */
@@ -157,62 +159,49 @@ TEST(packing_begins_a_cluster_if_the_count_of_the_last_one_is_written)
 	create.refcount_bits = 64;
 	create.size = 100 * MIB;
 	create.compress = true;
-	struct image_sink *sink = create_sink(&store, -1, &create);
-	struct image_place a = reserve_packed(sink, 0, 100);
+	begin(-1);
+	struct image_place a = reserve_packed(0, 100);
 	while (at < 80 * MIB)
-		at += reserve(sink, at, 80 * MIB - at).length;
-	struct image_place b = reserve_packed(sink, at, 100);
+		at += reserve(at, 80 * MIB - at).length;
+	struct image_place b = reserve_packed(at, 100);
 	/* behind the L1 table and 8 L2 tables */
 	assert_int_equal(a.host, 65536 + 3200 * 8 + 8 * 512);
 	assert_true(b.host > 80 * MIB && b.host % 512 == 0);
-	image_sink_close(sink);
 }
 
-TEST(tables_lie_in_front_of_the_data_that_they_describe)
+SINK_TEST(tables_lie_in_front_of_the_data_that_they_describe)
 {
-	struct image_create create = defaults;
-	struct test_store store;
-
 	create.size = UINT64_C(2) << 30;
-	struct image_sink *sink = create_sink(&store, -1, &create);
+	begin(-1);
 	/* The L1 table is cluster 1. Each L2 table is for 512 MiB. */
-	struct image_place a = reserve(sink, 0, 65536);
-	struct image_place b = reserve(sink, 512 * MIB, 65536);
-	struct image_place c = reserve(sink, 1536 * MIB, 65536);
+	struct image_place a = reserve(0, 65536);
+	struct image_place b = reserve(512 * MIB, 65536);
+	struct image_place c = reserve(1536 * MIB, 65536);
 	assert_int_equal(a.host, 3 * 65536);
 	assert_int_equal(b.host, 5 * 65536);
 	assert_int_equal(c.host, 7 * 65536);
-	image_sink_close(sink);
 }
 
-TEST(a_disk_of_unknown_size_gets_its_size_at_the_end)
+SINK_TEST(a_disk_of_unknown_size_gets_its_size_at_the_end)
 {
-	struct image_create create = defaults;
-	struct image_error err;
-	struct test_store store;
-
 	create.unsized = true;
 	create.cluster_size = 512;
-	struct image_sink *sink = create_sink(&store, -1, &create);
-	reserve(sink, 0, 512);
-	reserve(sink, 3 * MIB, 512);
+	begin(-1);
+	reserve(0, 512);
+	reserve(3 * MIB, 512);
 	assert_ok(sink->ops->resize(sink, 4 * MIB + 1, &err));
 	assert_int_equal(sink->size, 4 * MIB + 512);
 	assert_ok(sink->ops->finish(sink, &err));
-	image_sink_close(sink);
 }
 
-TEST(a_disk_of_unknown_size_that_is_too_large_is_refused)
+SINK_TEST(a_disk_of_unknown_size_that_is_too_large_is_refused)
 {
-	struct image_create create = defaults;
-	struct image_error err;
-	struct test_store store;
 	struct image_place place = {
 		.guest = UINT64_C(128) << 30, .length = 512, .stored = 512};
 
 	create.unsized = true;
 	create.cluster_size = 512;
-	struct image_sink *sink = create_sink(&store, -1, &create);
+	begin(-1);
 	assert_int_equal(sink->ops->reserve(sink, &place, &err), -EFBIG);
 	assert_string_equal(err.text,
 		"its disk needs an L1 table of more than 32 MiB with "
@@ -220,21 +209,15 @@ TEST(a_disk_of_unknown_size_that_is_too_large_is_refused)
 	assert_int_equal(
 		sink->ops->resize(sink, (UINT64_C(128) << 30) + 1, &err),
 		-EFBIG);
-	image_sink_close(sink);
 }
 
-TEST(zeros_in_tables_are_not_written)
+SINK_TEST(zeros_in_tables_are_not_written)
 {
-	struct image_create create = defaults;
-	struct image_error err;
-	struct test_store store;
-
 	create.size = UINT64_C(8) << 40;
-	struct image_sink *sink = create_sink(&store, -1, &create);
+	begin(-1);
 	assert_ok(sink->ops->finish(sink, &err));
 	/* a block each of the refcount table and of the counts; the header */
 	assert_int_equal(store.bytes, 4096 + 4096 + 512);
-	image_sink_close(sink);
 }
 
 /* What the qcow2 sink refuses, and with which words. */
@@ -244,15 +227,15 @@ TEST(zeros_in_tables_are_not_written)
 #define EIB (UINT64_C(1) << 60)
 
 static void
-expect_text(const struct image_error *err, const char *part)
+expect_text(const char *part)
 {
-	if (!strstr(err->text, part))
-		fail_msg("'%s' is not in '%s'", part, err->text);
+	if (!strstr(err.text, part))
+		fail_msg("'%s' is not in '%s'", part, err.text);
 }
 
 #define QCOW2 .version = 3, .refcount_bits = 16
 
-TEST(sizes_and_options_that_no_image_can_have_are_refused)
+SINK_TEST(sizes_and_options_that_no_image_can_have_are_refused)
 {
 	static const struct {
 		struct image_create create;
@@ -293,47 +276,37 @@ TEST(sizes_and_options_that_no_image_can_have_are_refused)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const char *refused = cases[i].refused;
-		struct image_error err = {0};
-		struct test_store store;
-		struct image_sink *sink;
 
+		end(NULL);
 		test_store_init(&store, -1);
 		int rc = qcow2_create(
 			&store.store, &cases[i].create, &sink, &err);
 		assert_int_equal(store.calls, 0);
 		if (!refused) {
 			assert_ok(rc);
-			image_sink_close(sink);
 			continue;
 		}
 		assert_null(sink);
 		assert_int_equal(rc, cases[i].create.size ? -EFBIG : -EINVAL);
-		expect_text(&err, refused);
+		expect_text(refused);
 	}
 }
 
-TEST(the_size_is_rounded_up_to_a_sector)
+SINK_TEST(the_size_is_rounded_up_to_a_sector)
 {
 	static const uint64_t sizes[][2] = {
 		{0, 0}, {1, 512}, {512, 512}, {513, 1024}, {65535, 65536}};
 
 	for (size_t i = 0; i < 5; i++) {
-		struct image_create create = defaults;
-		struct test_store store;
 		create.size = sizes[i][0];
-		struct image_sink *sink = create_sink(&store, -1, &create);
+		begin(-1);
 		assert_int_equal(sink->size, sizes[i][1]);
-		image_sink_close(sink);
 	}
 }
 
 /* Without preallocation it depends on the data. */
-TEST(a_refcount_table_that_grows_above_8_mib_is_refused)
+SINK_TEST(a_refcount_table_that_grows_above_8_mib_is_refused)
 {
-	struct image_create create = defaults;
-	struct image_error err = {0};
-	struct test_store store;
-	struct image_sink *sink;
 	uint64_t at = 0;
 	int rc = 0;
 
@@ -345,8 +318,7 @@ TEST(a_refcount_table_that_grows_above_8_mib_is_refused)
 	create.size = 64 * GIB;
 	create.cluster_size = 512;
 	create.refcount_bits = 64;
-	test_store_init(&store, -1);
-	assert_ok(qcow2_create(&store.store, &create, &sink, &err));
+	begin(-1);
 	while (rc == 0 && at < create.size) {
 		struct image_place place = {.guest = at,
 			.length = create.size - at,
@@ -355,21 +327,18 @@ TEST(a_refcount_table_that_grows_above_8_mib_is_refused)
 		at += rc == 0 ? place.length : 0;
 	}
 	assert_int_equal(rc, -EFBIG);
-	expect_text(&err, "refcount table of more than 8 MiB");
-	expect_text(&err, "use cluster_size=1024");
+	expect_text("refcount table of more than 8 MiB");
+	expect_text("use cluster_size=1024");
 	/* 32 GiB less the metadata */
 	assert_true(at > 30 * GIB && at < 32 * GIB);
-	image_sink_close(sink);
 }
 
 static int
-set(struct image_create *create, const char *name, uint64_t value)
+set(const char *name, uint64_t value)
 {
-	struct image_error err = {0};
-
 	for (const struct image_option *o = qcow2_options; o->name; o++) {
 		if (strcmp(o->name, name) == 0) {
-			int rc = qcow2_set(create, o, value, &err);
+			int rc = qcow2_set(&create, o, value, &err);
 			assert_true(rc == 0 || strstr(err.text, name));
 			return rc;
 		}
@@ -378,39 +347,37 @@ set(struct image_create *create, const char *name, uint64_t value)
 	return -1;
 }
 
-TEST(every_option_sets_what_it_says)
+SINK_TEST(every_option_sets_what_it_says)
 {
-	struct image_create create = defaults;
-
 	for (uint64_t bits = 0; bits < 64; bits++) {
 		uint64_t value = UINT64_C(1) << bits;
 		bool good = bits >= 9 && bits <= 21;
-		assert_int_equal(set(&create, "cluster_size", value),
-			good ? 0 : -EINVAL);
+		assert_int_equal(
+			set("cluster_size", value), good ? 0 : -EINVAL);
 		assert_true(!good || create.cluster_size == value);
 		good = bits <= 6;
-		assert_int_equal(set(&create, "refcount_bits", value),
-			good ? 0 : -EINVAL);
+		assert_int_equal(
+			set("refcount_bits", value), good ? 0 : -EINVAL);
 		assert_true(!good || create.refcount_bits == value);
 	}
-	assert_int_equal(set(&create, "cluster_size", 0), -EINVAL);
-	assert_int_equal(set(&create, "cluster_size", 65537), -EINVAL);
-	assert_int_equal(set(&create, "refcount_bits", 0), -EINVAL);
-	assert_int_equal(set(&create, "refcount_bits", 3), -EINVAL);
+	assert_int_equal(set("cluster_size", 0), -EINVAL);
+	assert_int_equal(set("cluster_size", 65537), -EINVAL);
+	assert_int_equal(set("refcount_bits", 0), -EINVAL);
+	assert_int_equal(set("refcount_bits", 3), -EINVAL);
 	for (uint64_t word = 0; word < 4; word++) {
-		assert_int_equal(set(&create, "compat", word), 0);
+		assert_ok(set("compat", word));
 		assert_int_equal(create.version, word % 2 ? 3 : 2);
 	}
-	assert_int_equal(set(&create, "compression_type", 1), 0);
+	assert_ok(set("compression_type", 1));
 	assert_int_equal(create.codec, IMAGE_CODEC_ZSTD);
-	assert_int_equal(set(&create, "compression_type", 0), 0);
+	assert_ok(set("compression_type", 0));
 	assert_int_equal(create.codec, IMAGE_CODEC_ZLIB);
-	assert_int_equal(set(&create, "extended_l2", 1), 0);
+	assert_ok(set("extended_l2", 1));
 	assert_true(create.extended_l2);
-	assert_int_equal(set(&create, "preallocation", 1), 0);
+	assert_ok(set("preallocation", 1));
 	assert_true(create.preallocate);
-	assert_int_equal(set(&create, "lazy_refcounts", 0), 0);
-	assert_int_equal(set(&create, "lazy_refcounts", 1), -EINVAL);
+	assert_ok(set("lazy_refcounts", 0));
+	assert_int_equal(set("lazy_refcounts", 1), -EINVAL);
 }
 
 /* Writes and allocations of the sinks that fail, and the memory of qcow2. */
@@ -480,7 +447,7 @@ static const unsigned char bytes[150 * KIB];
 
 /* The parts of a sink that is one stream. */
 static int
-append(struct image_sink *sink, struct image_error *err)
+append(void)
 {
 	int rc = 0;
 
@@ -489,20 +456,19 @@ append(struct image_sink *sink, struct image_error *err)
 			.bytes = bytes,
 			.length = KIB,
 			.stored = 100};
-		rc = sink->ops->append(sink, &packed, err);
+		rc = sink->ops->append(sink, &packed, &err);
 		if (rc == 0 && sink->part)
-			rc = sink->ops->gap(sink, &packed, err);
+			rc = sink->ops->gap(sink, &packed, &err);
 		if (rc == 0)
 			rc = image_sink_write(
-				sink, packed.host, bytes, 100, err);
+				sink, packed.host, bytes, 100, &err);
 	}
 	return rc;
 }
 
 /* qcow2: many places, of which nothing is written; else one of 16 units. */
 static int
-reserve_shape(struct image_sink *sink, const struct shape *shape,
-	struct image_error *err)
+reserve_shape(const struct shape *shape)
 {
 	bool writes = shape->format != &image_format_qcow2;
 	uint64_t size = shape->create.size, guest = 0;
@@ -516,10 +482,10 @@ reserve_shape(struct image_sink *sink, const struct shape *shape,
 		place.stored = !sink->compress ? place.length
 			       : writes        ? IMAGE_SECTOR
 					       : sink->unit / 3;
-		rc = sink->ops->reserve(sink, &place, err);
+		rc = sink->ops->reserve(sink, &place, &err);
 		if (rc == 0 && writes)
 			rc = image_sink_write(sink, place.host, bytes,
-				(size_t)place.stored, err);
+				(size_t)place.stored, &err);
 		guest += writes ? 16 * n : place.length;
 	}
 	return rc;
@@ -527,36 +493,34 @@ reserve_shape(struct image_sink *sink, const struct shape *shape,
 
 /* Calls of every kind. Returns the first error. */
 static int
-use_sink(struct test_store *store, const struct shape *shape)
+use_sink(const struct shape *shape)
 {
-	struct image_store empty = {.name = store->store.name};
-	struct image_error err = {0};
-	struct image_sink *sink = NULL;
+	struct image_store empty = {.name = store.store.name};
 	struct fake fake;
 
-	store->store.forward = shape->forward;
+	err.text[0] = '\0';
+	store.store.forward = shape->forward;
 	fake_init(&fake, MAP, KIB, 2 * PARTS * KIB);
 	fake.source.store = &empty;
-	int rc = shape->create.packing ? image_packed_create(&store->store,
+	int rc = shape->create.packing ? image_packed_create(&store.store,
 						 &shape->create, &sink, &err)
-				       : shape->format->create(&store->store,
+				       : shape->format->create(&store.store,
 						 &shape->create, &sink, &err);
 	if (rc < 0) {
 		assert_null(sink);
-		assert_false(store->closed);
+		assert_false(store.closed);
 	}
 	if (rc == 0 && sink->ops->plan)
 		rc = sink->ops->plan(sink, &fake.source, 4096, &err);
 	if (rc == 0)
-		rc = sink->ops->append ? append(sink, &err)
-				       : reserve_shape(sink, shape, &err);
+		rc = sink->ops->append ? append() : reserve_shape(shape);
 	if (rc == 0 && shape->create.unsized)
 		rc = sink->ops->resize(sink, shape->create.size, &err);
 	if (rc == 0)
 		rc = sink->ops->finish(sink, &err);
 	if (sink) {
-		image_sink_close(sink);
-		assert_true(store->closed);
+		end(NULL);
+		assert_true(store.closed);
 	}
 	assert_true(rc == 0 || err.text[0]);
 	return rc;
@@ -584,9 +548,8 @@ static const struct shape shapes[] = {
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-TEST(every_failing_write_is_reported)
+SINK_TEST(every_failing_write_is_reported)
 {
-	struct test_store store;
 	/* every fifth write, and of each shape others */
 	unsigned step = 5;
 
@@ -596,7 +559,7 @@ TEST(every_failing_write_is_reported)
 			int fd = test_store_scratch();
 			test_store_init(&store, fd);
 			store.fail_at = at;
-			rc = use_sink(&store, &shapes[i]);
+			rc = use_sink(&shapes[i]);
 			close(fd);
 			assert_true(rc == 0 || rc == -ENOSPC || rc == -EFBIG);
 			/* the last run has fewer calls */
@@ -607,9 +570,8 @@ TEST(every_failing_write_is_reported)
 	}
 }
 
-TEST(every_failing_allocation_is_reported_and_leaks_nothing)
+SINK_TEST(every_failing_allocation_is_reported_and_leaks_nothing)
 {
-	struct test_store store;
 	int fd = test_store_scratch();
 
 	for (size_t i = 0; i < SHAPES; i++) {
@@ -620,7 +582,7 @@ TEST(every_failing_allocation_is_reported_and_leaks_nothing)
 			test_store_init(&store, fd);
 			allocations = 0;
 			fail_allocation = ++failed;
-			rc = use_sink(&store, &shapes[i]);
+			rc = use_sink(&shapes[i]);
 			fail_allocation = 0;
 			assert_true(rc == 0 || rc == -ENOMEM);
 			assert_int_equal(in_use, before);
@@ -634,27 +596,22 @@ TEST(every_failing_allocation_is_reported_and_leaks_nothing)
 static size_t
 memory_for(uint64_t runs)
 {
-	struct image_create create = defaults;
-	struct image_error err;
-	struct test_store store;
 	size_t before = in_use;
 
 	create.size = 256 * GIB;
 	most_in_use = in_use;
-	struct image_sink *sink;
-	test_store_init(&store, -1);
-	assert_ok(qcow2_create(&store.store, &create, &sink, &err));
+	begin(-1);
 	for (uint64_t i = 0; i < runs; i++) {
 		struct image_place place = {
 			.guest = i * 2 * 65536, .length = 512, .stored = 512};
 		assert_ok(sink->ops->reserve(sink, &place, &err));
 	}
 	assert_ok(sink->ops->finish(sink, &err));
-	image_sink_close(sink);
+	end(NULL);
 	return most_in_use - before;
 }
 
-TEST(many_runs_take_no_more_memory_than_ten)
+SINK_TEST(many_runs_take_no_more_memory_than_ten)
 {
 	size_t few = memory_for(10);
 	size_t many = memory_for(MIB / 4);
