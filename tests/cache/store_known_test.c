@@ -50,25 +50,6 @@ PAIR_TEST(what_was_found_is_known)
 	php_hone_member_unpin(&reader);
 }
 
-PAIR_TEST(what_ended_is_not_known)
-{
-	struct php_hone_key key = key_of("k");
-	assert_ok(put(&writer, "k", 1, 100));
-	php_hone_member_pin(&reader);
-	assert_int_equal(found(&reader, "k"), 1);
-	assert_ok(put(&writer, "k", 2, 100));
-	assert_int_equal(known(&reader, "k"), 0);
-	assert_int_equal(found(&reader, "k"), 2);
-	assert_int_equal(known(&reader, "k"), 2);
-	assert_ok(php_hone_store_delete(&writer, &key));
-	assert_int_equal(known(&reader, "k"), 0);
-	assert_ok(put(&writer, "k", 3, 100));
-	assert_int_equal(found(&reader, "k"), 3);
-	php_hone_store_clear(&writer);
-	assert_int_equal(known(&reader, "k"), 0);
-	php_hone_member_unpin(&reader);
-}
-
 /* Two keys of one chain: to clear it ends the second one, too. */
 PAIR_TEST(a_cleared_chain_is_not_known)
 {
@@ -87,30 +68,6 @@ PAIR_TEST(a_cleared_chain_is_not_known)
 		snprintf(name, sizeof name, "key%u", i);
 		assert_int_equal(known(&reader, name), 0);
 	}
-	php_hone_member_unpin(&reader);
-}
-
-static bool
-is_there(const char *name)
-{
-	struct php_hone_key key = key_of(name);
-	bool there = php_hone_fetch_peek(&writer, &key) != NULL;
-	php_hone_fetch_end(&writer);
-	return there;
-}
-
-PAIR_TEST(what_was_evicted_is_not_known)
-{
-	char name[16];
-	assert_ok(put(&writer, "k", 1, 100));
-	php_hone_member_pin(&reader);
-	assert_int_equal(found(&reader, "k"), 1);
-	for (unsigned i = 0; i < 100000 && is_there("k"); i++) {
-		snprintf(name, sizeof name, "key%u", i);
-		assert_ok(put(&writer, name, 2, 1000));
-	}
-	assert_false(is_there("k"));
-	assert_int_equal(known(&reader, "k"), 0);
 	php_hone_member_unpin(&reader);
 }
 
