@@ -346,9 +346,9 @@ page_lists() {
     pytests lists env docs/test_lists.py docs/test_headers.py
 }
 
-# System calls, and ./dev itself.
+# ./dev itself.
 models() {
-    pytests model with_installed tests/stream tests/dev
+    pytests model with_installed tests/dev
 }
 
 # model_checks WHICH

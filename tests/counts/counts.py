@@ -189,13 +189,11 @@ def convert(args, work):
 
 
 def stream(args, work):
-    """Rows of tests/stream/stream_strace_child.py."""
-    tests = HERE.parent
+    """Rows of stream.py."""
     library = next(args.staged.rglob('libhone.so.0'))
     for case in ('12 bytes', '700 KiB', 'large read', 'lines', 'reply', 'plain batch'):
         yield f'calls: stream {case}', strace(
-            work, [sys.executable, '-B',
-                   tests / 'stream/stream_strace_child.py', case, work],
+            work, [sys.executable, '-B', HERE / 'stream.py', case, work],
             'getsid', 'getsid', HONE_LIB=library)
 
 

@@ -582,6 +582,7 @@ DIRECTORY_TEST(a_refused_ring_is_done_without)
 	assert_int_equal(in_child(without, SYS_io_uring_register, EINVAL), 0);
 	assert_int_equal(in_child(without, SYS_io_uring_enter, EPERM), 0);
 	assert_int_equal(in_child(without, SYS_io_uring_enter, ENOSYS), 0);
+	assert_int_equal(in_child(without, SYS_io_uring_enter, ENOMEM), 0);
 }
 
 static int
@@ -635,6 +636,16 @@ DIRECTORY_TEST(a_ring_that_gives_up_is_done_without)
 	world.interrupted = true;
 	read_well();
 	assert_true(batch.used.plain < PATHS / 2);
+	memset(&world, 0, sizeof(world));
+}
+
+DIRECTORY_TEST(a_ring_takes_far_fewer_calls_than_files)
+{
+	skip_without_uring();
+	make_batch(&batch);
+	batch.attr.flags = HONE_BATCH_URING;
+	read_well();
+	assert_in_range(world.calls, 1, PATHS / 4);
 	memset(&world, 0, sizeof(world));
 }
 
