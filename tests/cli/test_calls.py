@@ -46,7 +46,8 @@ def test_what_is_no_image_is_not_even_opened(hone, opened, out):
     assert "is a character device;" in hone.fails("map", "/dev/null")
 
 
-@pytest.mark.parametrize("words", [["map"], ["check"], ["digest", "--untrusted"]])
+@pytest.mark.parametrize("words", [["info"], ["map"], ["check"],
+                                   ["digest", "--untrusted"]])
 def test_the_first_bytes_are_read_once(hone, strace, work, words):
     """By which packings, archives and formats are detected, and the signatures
     of others."""
