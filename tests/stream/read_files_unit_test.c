@@ -2,6 +2,7 @@
 /* Batches by either method: results, stopping, and what is refused. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdatomic.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -418,12 +419,14 @@ static struct {
 	bool interrupted;  /* every second answer is */
 	int answers;
 	int lie_at; /* this answer is */
-	int lie;    /* this error */
+	int lie;    /* this error; 0: the path is removed before it */
 	bool answering;
 	/* us of a simulated clock: of a submission, of a plain result */
 	long slow_ring, slow_plain;
 	long clock_us;
-	int allocations, fail_allocation;
+	atomic_int allocations;
+	int fail_allocation;
+	size_t fail_size; /* malloc() of this many bytes fails */
 } world;
 
 #if defined(HONE_TEST_URING)
@@ -443,8 +446,12 @@ STANDS_FOR(int, io_uring_submit, struct io_uring *ring)
 STANDS_FOR(void, hone_uring_answer, struct hone_uring *u, unsigned number,
 	int result)
 {
-	if (++world.answers == world.lie_at)
-		result = world.lie;
+	if (++world.answers == world.lie_at) {
+		if (world.lie)
+			result = world.lie;
+		else
+			unlink("file");
+	}
 	world.answering = true;
 	__real_hone_uring_answer(u, number, result);
 	world.answering = false;
@@ -465,6 +472,11 @@ STANDS_FOR(void *, calloc, size_t n, size_t size)
 	if (++world.allocations == world.fail_allocation)
 		return NULL;
 	return __real_calloc(n, size);
+}
+
+STANDS_FOR(void *, malloc, size_t size)
+{
+	return size && size == world.fail_size ? NULL : __real_malloc(size);
 }
 
 /* From now on system call `number` fails with `error`. */
@@ -689,23 +701,208 @@ DIRECTORY_TEST(the_faster_way_is_taken)
 	memset(&world, 0, sizeof(world));
 }
 
+static void
+fresh_world(void)
+{
+	memset(&world, 0, sizeof(world));
+	batch.results = 0;
+	memset(batch.seen, 0, sizeof(batch.seen));
+}
+
+/* The allocations of a ring: three by calloc(), and the memory for small files,
+ * of 64 slots with 16 KiB and a cache line each. */
+static void
+fail_allocation_of_a_ring(int number)
+{
+	fresh_world();
+	if (number < 4)
+		world.fail_allocation = number;
+	else
+		world.fail_size = 64 * ((16 << 10) + 64);
+}
+
 DIRECTORY_TEST(no_memory_for_a_ring_is_done_without)
 {
 	skip_without_uring();
 	make_batch(&batch);
-	for (int at = 1; at <= 3; at++) {
-		memset(&world, 0, sizeof(world));
-		world.fail_allocation = at;
+	for (int number = 1; number <= 4; number++) {
+		batch.attr.flags = 0;
+		fail_allocation_of_a_ring(number);
 		read_well();
 		assert_int_equal(batch.used.plain, PATHS);
+		batch.attr.flags = HONE_BATCH_URING;
+		fail_allocation_of_a_ring(number);
+		assert_int_equal(check_all(), -ENOMEM);
+		assert_int_equal(batch.results, 0);
 	}
-	memset(&world, 0, sizeof(world));
-	world.fail_allocation = 2;
+	fresh_world();
+}
+
+DIRECTORY_TEST(a_thread_without_a_ring_leaves_the_files_to_the_others)
+{
+	skip_without_uring();
+	make_batch(&batch);
+	batch.attr.threads = 2;
+	/* the ring of this thread is made before the other thread */
 	batch.attr.flags = HONE_BATCH_URING;
-	batch.results = 0;
-	assert_int_equal(check_all(), -ENOMEM);
-	assert_int_equal(batch.results, 0);
-	memset(&world, 0, sizeof(world));
+	fresh_world();
+	world.fail_allocation = 4; /* the first three are of this thread */
+	read_well();
+	assert_int_equal(world.allocations, 4);
+	/* only the ring of this thread was used */
+	assert_true(batch.used.uring > 0);
+	fresh_world();
+}
+
+/* Rare answers to the requests of one file. */
+
+#define LARGE 300000
+
+static int
+keep(size_t index, int error, struct hone_file_data *file, void *arg)
+{
+	(void)index;
+	*(struct hone_file_data *)arg = *file;
+	return error;
+}
+
+/* Reads "file" of size bytes through a ring, with a lie in one answer. Answer 1
+ * is to the open, 2 to the first read. If it succeeds, all of it is there. */
+static int
+read_with(size_t size, int lie_at, int lie, const struct hone_read_attr *attr)
+{
+	static const char *const path = "file";
+	struct hone_batch_attr uring;
+	struct hone_file_data file;
+	int error;
+
+	skip_without_uring();
+	make_file(path, size);
+	hone_batch_attr_init(&uring);
+	uring.flags = HONE_BATCH_URING;
+	fresh_world();
+	world.lie_at = lie_at;
+	world.lie = lie;
+	error = hone_read_files(&path, 1, attr, keep, &file, &uring);
+	if (error == 0)
+		assert_content(&file, size);
+	else
+		assert_null(file.data);
+	free(file.data);
+	return error;
+}
+
+DIRECTORY_TEST(a_refused_o_noatime_is_left_out)
+{
+	struct hone_read_attr attr;
+
+	hone_read_attr_init(&attr);
+	attr.flags = HONE_READ_NOATIME;
+	assert_ok(read_with(LARGE, 1, -EPERM, &attr));
+	/* two for the open, and the rest for the reads: no plain call */
+	assert_true(world.answers > 3);
+}
+
+/* The third answer is to the read at the end, which takes no bytes. */
+DIRECTORY_TEST(an_interrupted_read_is_made_again)
+{
+	assert_ok(read_with(12, 3, -EINTR, NULL));
+	assert_int_equal(world.answers, 4);
+}
+
+DIRECTORY_TEST(an_error_after_the_first_bytes_is_the_result)
+{
+	assert_int_equal(read_with(12, 3, -EIO, NULL), -EIO);
+	assert_int_equal(world.answers, 3);
+}
+
+/* Its size is not known then. */
+DIRECTORY_TEST(a_file_that_is_removed_is_read_to_its_end)
+{
+	assert_ok(read_with(LARGE, 2, 0, NULL));
+}
+
+DIRECTORY_TEST(no_memory_for_the_rest_of_a_file_is_an_error)
+{
+	for (int at = 1; at <= 3; at++) {
+		struct record record;
+		struct hone_read_attr attr = recorded(&record);
+
+		record.fail_at = at;
+		assert_int_equal(read_with(LARGE, 2, 0, &attr), -ENOMEM);
+		assert_int_equal(record.live, 0);
+	}
+}
+
+static int
+stop(size_t index, int error, struct hone_file_data *file, void *arg)
+{
+	(void)index;
+	assert_int_equal(error, 0);
+	record_release(file->data, arg);
+	return 7;
+}
+
+DIRECTORY_TEST(files_that_wait_for_memory_are_dropped_by_a_stop)
+{
+	static const char *const paths[] = {"file", "file", "file", "file"};
+	struct record record;
+	struct hone_read_attr read = recorded(&record);
+	struct hone_batch_attr uring;
+
+	skip_without_uring();
+	make_file("file", LARGE);
+	hone_batch_attr_init(&uring);
+	uring.flags = HONE_BATCH_URING;
+	uring.memory = 1; /* one large file at a time */
+	assert_int_equal(
+		hone_read_files(paths, 4, &read, stop, &record, &uring), 7);
+	assert_int_equal(record.live, 0);
+	assert_int_equal(record.calls, 1);
+}
+
+/* Leaves when there is a ring, from one file on. */
+static int
+leave(size_t index, int error, struct hone_file_data *file, void *arg)
+{
+	(void)index;
+	(void)error;
+	(void)arg;
+	free(file->data);
+	if (world.allocations < 3)
+		return 0;
+	pthread_exit(&world);
+}
+
+static void *
+read_and_leave(void *arg)
+{
+	if (hone_read_files(batch.paths, PATHS, &batch.read, leave, NULL,
+		    &batch.attr) != 0)
+		abort();
+	return arg;
+}
+
+/* With a ring, and in a batch that chooses. */
+DIRECTORY_TEST(done_may_leave_after_the_ring_has_gone)
+{
+	skip_without_uring();
+	make_batch(&batch);
+	for (int uring = 0; uring < 2; uring++) {
+		int before = open_descriptors();
+		pthread_t thread;
+		void *end;
+
+		batch.attr.flags = uring ? HONE_BATCH_URING : 0;
+		fresh_world();
+		world.fail_at = 1;
+		world.error = -EPERM;
+		assert_ok(pthread_create(&thread, NULL, read_and_leave, NULL));
+		assert_ok(pthread_join(thread, &end));
+		assert_ptr_equal(end, &world);
+		assert_int_equal(open_descriptors(), before);
+	}
+	fresh_world();
 }
 #else
 DIRECTORY_TEST(a_library_without_io_uring_says_so)
