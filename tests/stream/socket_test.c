@@ -250,6 +250,9 @@ TEST(without_waiting_one_call_says_that_there_is_nothing)
 			connect_sockets(kind, fds);
 			s = open_stream(fds[0], HONE_STREAM_NONBLOCK);
 			for (int turn = 0; turn < 2; turn++) {
+				/* it never waits, so no deadline can pass */
+				if (turn > 0)
+					hone_stream_set_deadline(s, 0);
 				count();
 				assert_int_equal(asks[i](s, REQUEST), -EAGAIN);
 				assert_calls(1, 0);
@@ -497,16 +500,75 @@ begin(int fds[2], const struct step *steps, size_t n_steps)
 static void
 end(struct hone_stream *s, const int fds[2])
 {
+	calls.armed = false;
 	assert_ok(hone_stream_close(s));
 	close_sockets(fds);
 }
 
+/* One read of 100 bytes, the waits that it makes, and the timeouts of these. */
+struct wait_case {
+	int64_t deadline; /* from now on; -1: none */
+	struct step steps[4];
+	int64_t asked[4];
+	int waits;
+	ptrdiff_t got;
+};
+
 static void
-assert_asked(const int64_t *ns, int n)
+waits_as(const struct wait_case *c)
 {
-	assert_int_equal(calls.polls, n);
-	for (int i = 0; i < n; i++)
-		assert_int_equal(calls.asked[i], ns[i]);
+	struct hone_stream *s;
+	char buf[100];
+	int fds[2];
+
+	s = begin(fds, c->steps, 4);
+	if (c->deadline >= 0)
+		hone_stream_set_deadline(s, NOW + c->deadline);
+	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), c->got);
+	/* a read before each wait, and after the last one but if it is late */
+	assert_calls(c->waits + (c->got != -ETIMEDOUT), c->waits);
+	assert_memory_equal(
+		calls.asked, c->asked, (size_t)c->waits * sizeof(*c->asked));
+	if (c->deadline < 0)
+		assert_int_equal(calls.clocks, 0);
+	end(s, fds);
+}
+
+TEST(signals_do_not_put_the_deadline_off)
+{
+	waits_as(&(struct wait_case){100 * MS,
+		{{40 * MS, 0, -EINTR}, {40 * MS, 0, -EINTR},
+			{40 * MS, 0, -EINTR}, {0, 0, 0}},
+		{100 * MS, 60 * MS, 20 * MS, 0}, 4, -ETIMEDOUT});
+}
+
+/* Another reader may have taken it. */
+TEST(what_is_gone_when_it_is_read_is_waited_for_again)
+{
+	waits_as(&(struct wait_case){50 * MS,
+		{{1 * MS, 0, 1}, {2 * MS, 0, 1}, {3 * MS, 16, 1}},
+		{50 * MS, 49 * MS, 47 * MS}, 3, 16});
+}
+
+TEST(without_a_deadline_it_waits_and_asks_no_clock)
+{
+	waits_as(&(struct wait_case){-1,
+		{{MS, 0, -EINTR}, {MS, 0, -EINTR}, {MS, 7, 1}}, {-1, -1, -1}, 3,
+		7});
+}
+
+TEST(what_poll_says_is_told)
+{
+	static const struct step steps[] = {{MS, 0, -ENOMEM}, {MS, 5, 1}};
+	struct hone_stream *s;
+	char buf[100];
+	int fds[2];
+
+	s = begin(fds, steps, 2);
+	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), -ENOMEM);
+	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 5);
+	assert_calls(3, 2);
+	end(s, fds);
 }
 
 TEST(bytes_that_trickle_do_not_put_the_deadline_off)
@@ -525,78 +587,7 @@ TEST(bytes_that_trickle_do_not_put_the_deadline_off)
 	assert_int_equal(hone_stream_read(s, buf, sizeof(buf)), -ETIMEDOUT);
 	assert_false(hone_stream_eof(s));
 	assert_calls(4 + 3 + 1, 5);
-	assert_asked(asked, 5);
-	end(s, fds);
-}
-
-TEST(signals_do_not_put_the_deadline_off)
-{
-	static const struct step steps[] = {{40 * MS, 0, -EINTR},
-		{40 * MS, 0, -EINTR}, {40 * MS, 0, -EINTR}, {0, 0, 0}};
-	static const int64_t asked[] = {100 * MS, 60 * MS, 20 * MS, 0};
-	struct hone_stream *s;
-	char buf[100];
-	int fds[2];
-
-	s = begin(fds, steps, 4);
-	hone_stream_set_deadline(s, NOW + 100 * MS);
-	assert_int_equal(
-		hone_stream_read_some(s, buf, sizeof(buf)), -ETIMEDOUT);
-	assert_calls(4, 4);
-	assert_asked(asked, 4);
-	end(s, fds);
-}
-
-/* O_NONBLOCK belongs to all that share the descriptor: the stream's attributes
- * decide. */
-TEST(a_socket_that_does_not_block_is_waited_for)
-{
-	static const struct step steps[] = {{MS, 7, 1}};
-	static const int64_t asked[] = {-1};
-	struct hone_stream *s;
-	char buf[100];
-	int fds[2];
-
-	s = begin(fds, steps, 1);
-	assert_ok(fcntl(fds[0], F_SETFL, O_NONBLOCK));
-	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 7);
-	assert_calls(2, 1);
-	assert_asked(asked, 1);
-	end(s, fds);
-}
-
-/* Another reader may have taken it. */
-TEST(what_is_gone_when_it_is_read_is_waited_for_again)
-{
-	static const struct step steps[] = {
-		{1 * MS, 0, 1}, {2 * MS, 0, 1}, {3 * MS, 16, 1}};
-	static const int64_t asked[] = {50 * MS, 49 * MS, 47 * MS};
-	struct hone_stream *s;
-	char buf[100];
-	int fds[2];
-
-	s = begin(fds, steps, 3);
-	hone_stream_set_deadline(s, NOW + 50 * MS);
-	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 16);
-	assert_calls(4, 3);
-	assert_asked(asked, 3);
-	end(s, fds);
-}
-
-TEST(without_a_deadline_it_waits_and_asks_no_clock)
-{
-	static const struct step steps[] = {
-		{MS, 0, -EINTR}, {MS, 0, -EINTR}, {MS, 7, 1}};
-	static const int64_t asked[] = {-1, -1, -1};
-	struct hone_stream *s;
-	char buf[100];
-	int fds[2];
-
-	s = begin(fds, steps, 3);
-	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 7);
-	assert_calls(4, 3);
-	assert_int_equal(calls.clocks, 0);
-	assert_asked(asked, 3);
+	assert_memory_equal(calls.asked, asked, sizeof(asked));
 	end(s, fds);
 }
 
@@ -618,7 +609,7 @@ TEST(a_deadline_may_be_anywhere_in_time)
 		assert_int_equal(
 			hone_stream_read_some(s, buf, sizeof(buf)), -ETIMEDOUT);
 		assert_calls(1, 1);
-		assert_asked(&asked[i], 1);
+		assert_int_equal(calls.asked[0], asked[i]);
 		/* the available bytes are read without a look at the clock */
 		send_exactly(fds[1], "late", 4);
 		count();
@@ -651,36 +642,6 @@ TEST(a_line_that_was_late_goes_on_with_the_next_deadline)
 	send_exactly(fds[1], "end\n", 4);
 	assert_int_equal(hone_stream_read_line(s, &line, '\n', 100), 11);
 	assert_memory_equal(line, ".......end\n", 11);
-	end(s, fds);
-}
-
-TEST(what_poll_says_is_told)
-{
-	static const struct step steps[] = {{MS, 0, -ENOMEM}, {MS, 5, 1}};
-	struct hone_stream *s;
-	char buf[100];
-	int fds[2];
-
-	s = begin(fds, steps, 2);
-	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), -ENOMEM);
-	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 5);
-	assert_calls(3, 2);
-	end(s, fds);
-}
-
-/* It never waits, so no deadline can pass. */
-TEST(without_waiting_there_is_no_deadline)
-{
-	struct hone_stream *s;
-	char buf[100];
-	int fds[2];
-
-	connect_sockets(UNIX, fds);
-	s = open_stream(fds[0], HONE_STREAM_NONBLOCK);
-	hone_stream_set_deadline(s, 0);
-	count();
-	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), -EAGAIN);
-	assert_calls(1, 0);
 	end(s, fds);
 }
 
