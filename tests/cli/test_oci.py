@@ -837,7 +837,13 @@ def bring(made, wanted, debian, work):
 
 TOKENS = HEAD.replace("FORMAT", "$request_method $status $uri") + """
     server {{
-        listen 127.0.0.1:{plain};
+        listen 127.0.0.1:{plain} ssl http2;
+        location / {{
+            if ($http_authorization) {{ return 403; }}
+            proxy_pass http://REGISTRY;
+        }}
+    }}
+    server {{
         listen 127.0.0.1:{tls} ssl http2;
         location /token {{
             auth_basic tokens;
@@ -848,6 +854,7 @@ TOKENS = HEAD.replace("FORMAT", "$request_method $status $uri") + """
             add_header WWW-Authenticate
                 'Bearer realm="https://localhost:{tls}/token"' always;
             if ($http_authorization != "Bearer t.o.k") {{ return 401; }}
+            rewrite ^(.*/blobs/.*) https://localhost:{plain}$1 redirect;
             proxy_pass http://REGISTRY;
         }}
     }}
@@ -855,7 +862,7 @@ TOKENS = HEAD.replace("FORMAT", "$request_method $status $uri") + """
 """
 
 
-def test_nginx_gives_tokens_for_debians_registry(web, debian, disk, work):
+def test_nginx_gives_tokens_and_redirects_for_debians_registry(web, debian, disk, work):
     program = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
     if not program:
         pytest.skip("nginx is not installed")
@@ -880,6 +887,9 @@ def test_nginx_gives_tokens_for_debians_registry(web, debian, disk, work):
             assert done.returncode == code, (done, server.said())
         assert (work / "copy.raw").read_bytes() == disk
         assert "GET 401 /token" in server.requests("/token", 2)
+        # The layer came from another port, where a token is refused.
+        blobs = server.requests("/blobs/", 2)
+        assert blobs[0].startswith("GET 302") and blobs[1].startswith("GET 20"), blobs
     finally:
         server.stop()
 
