@@ -207,6 +207,8 @@ def test_a_link_in_place_of_a_disk_is_not_passed_over(
 def test_two_disks_of_a_layer_are_refused(oci, registry, disk):
     registry.image(registry.layer({"disk/a": disk, "disk/b": disk}))
     assert "two images, 'disk/a' and 'disk/b'" in oci.refuses()
+    registry.image(registry.layer({"disk/a\x1b[1m": disk, "disk/b\n": disk}))
+    assert r"two images, 'disk/a\x1b[1m' and 'disk/b\x0a'" in oci.refuses()
 
 
 @pytest.mark.parametrize("kind, title, pack", [
