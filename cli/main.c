@@ -31,7 +31,8 @@ limit_cpu(const char *list)
 		uint64_t bit = hone_cpu_feature_by_name(list, length);
 		if (!bit)
 			return cli_usage(NULL,
-				"--cpu-limit: '%.*s' is not a CPU feature",
+				"--cpu-limit: '%.*s' is not a CPU feature; "
+				"hone cpu lists them",
 				(int)length, list);
 		allowed |= bit;
 		list += length + (list[length] == ',');

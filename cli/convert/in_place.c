@@ -28,10 +28,14 @@ refuse_source(const struct job *job)
 			       : 0;
 	if (image_path_find(job->name, &path, &err) < 0)
 		return 0;
+	bool absent = path.fd < 0 && job->write.in_place;
 	bool same = path.fd >= 0 &&
 		    (S_ISBLK(path.st.st_mode) || job->write.in_place) &&
 		    image_source_uses(job->src, path.fd);
 	image_path_close(&path);
+	if (absent)
+		return cli_fail(job->name,
+			"does not exist; without -n, hone makes the file");
 	return same ? cli_fail(job->name, "is the source, or a file of it") : 0;
 }
 

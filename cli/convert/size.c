@@ -18,8 +18,8 @@ size_parse(struct job *job)
 		return cli_usage(
 			job->cli, "--size: '%s' is not a valid size", text);
 	if (!text && job->cli->option[OPTION_MOVE_GPT])
-		return cli_usage(job->cli, "--move-gpt: the GPT moves to the "
-					   "end that --size sets");
+		return cli_usage(job->cli, "--move-gpt needs --size: the GPT "
+					   "moves to the end that it sets");
 	return 0;
 }
 

@@ -356,7 +356,7 @@ def test_sizes_of_sectors(hone, work):
 def test_what_it_needs(hone, work):
     (work / "disk.img").write_bytes(gpt(512).bytes())
     said = hone.misused("convert", "--move-gpt", work / "disk.img", work / "d.img")
-    assert said.endswith("--move-gpt: the GPT moves to the end that --size sets")
+    assert said.endswith("--move-gpt needs --size: the GPT moves to the end that it sets")
     said = hone.fails("convert", "-f", "raw", "--move-gpt", "--size=8M", "-",
                       work / "d.img", input=gpt(512).bytes(), stdin=None)
     assert "is read once and has an unknown size, and --move-gpt needs" in said

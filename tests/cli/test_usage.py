@@ -479,6 +479,9 @@ def test_hints_are_not_only_for_options_of_commands(hone):
         said = hone.misused(word, "x")
         assert f"'{word}' is not a command: " in said and "qemu-img" in said
     assert "hone info lists snapshots" in hone.misused("snapshot", "-l", "x")
+    assert "hone --version" in hone.misused("version")
+    assert "precedes the command" in hone.misused("info", "--cpu-limit", "sse2", "x")
+    assert "hone help --completion SHELL" in hone.misused("completion", "bash")
 
 
 MEANT = {
