@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fixtures: the command, a place for images, the images."""
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import pytest
 
 import images
-from harness import Hone, need
+from harness import Hone, Web, need, other_user
+from without import NO_TMPFILE, Without
 
 
 # A shell starts what it puts in the background with SIGINT ignored, nohup with
@@ -32,6 +35,53 @@ def hone():
     if not path:
         pytest.fail("set HONE to the path of the hone command")
     return Hone(os.path.realpath(path))
+
+
+@pytest.fixture
+def web(hone, tmp_path):
+    """The command for addresses, in a home without settings."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return Web(hone.path, home)
+
+
+@pytest.fixture(params=["nameless", "named"])
+def either(request, hone):
+    """The command on file systems with and without O_TMPFILE."""
+    return hone if request.param == "nameless" else Without(hone, NO_TMPFILE)
+
+
+@pytest.fixture
+def root():
+    """Skip without the rights to make the files and links of others."""
+    if os.geteuid():
+        pytest.skip("only root can make the file of another")
+
+
+@pytest.fixture
+def somebody(hone, root):
+    """A user, with a directory that everybody may write to."""
+    who = other_user(hone, 12345)
+    with tempfile.TemporaryDirectory() as name:
+        place = pathlib.Path(name)
+        images.small(place / "s")
+        os.chmod(place / "s", 0o644)
+        os.chmod(place, 0o777)
+        yield who, place
+        os.chmod(place, 0o700)
+
+
+@pytest.fixture(params=images.PACK)
+def packing(request, hone):
+    """Each packing of this build."""
+    hone.need(images.LIBRARIES[request.param])
+    return request.param
+
+
+@pytest.fixture
+def libcurl(hone):
+    """Skip in a build without libcurl."""
+    hone.need("libcurl")
 
 
 @pytest.fixture

@@ -60,6 +60,22 @@ def other_user(hone, number):
     return who
 
 
+# No proxy, netrc or certificate of the machine.
+CLEAN = {name: "" for name in ENV if name.lower().endswith("_proxy") or
+         name.startswith("AWS_") or
+         name in ("NETRC", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")}
+WARNING = re.compile(
+    rb"hone: warning: ((?:http|s3|oci)://[^\n]*): http does not protect the "
+    rb"image against changes on the way; use https(?: or --expect-file)?\n")
+
+
+def of_its_build(request, hone, library):
+    """Skip in a build without a library, and a test of such a build in the others."""
+    has = bool(re.search(rf"\b{library} \d".encode(), hone.version))
+    if has == request.node.name.startswith("test_a_build_without_"):
+        pytest.skip(f"this hone was built {'with' if has else 'without'} {library}")
+
+
 def failure(command):
     """The exit status of a failure: for compare, 1 means a difference."""
     return 2 if command == "compare" else 1
@@ -72,12 +88,12 @@ class Hone:
         self.path = path
 
     def run(self, *args, before=(), env=(), **kwargs):
-        """Run it, behind the words `before`; bytes in, bytes out."""
-        kwargs.setdefault("stdin", subprocess.DEVNULL)
-        if "stdout" not in kwargs:
-            kwargs["stdout"] = subprocess.PIPE
-        if "stderr" not in kwargs:
-            kwargs["stderr"] = subprocess.PIPE
+        """Run it, behind the words `before`; bytes in, bytes out. With `input`, its
+        stdin is a pipe that has these bytes."""
+        if "input" not in kwargs:
+            kwargs.setdefault("stdin", subprocess.DEVNULL)
+        kwargs.setdefault("stdout", subprocess.PIPE)
+        kwargs.setdefault("stderr", subprocess.PIPE)
         return subprocess.run([*before, self.path, *args], timeout=TIMEOUT,
                               env=dict(ENV, **dict(env)), check=False,
                               **kwargs)
@@ -141,12 +157,42 @@ class Hone:
                                 stderr=subprocess.PIPE, **kwargs)
 
 
+class Web(Hone):
+    """The command for addresses, with no settings of the user."""
+
+    def __init__(self, path, home):
+        super().__init__(path)
+        self.hone = Hone(path)
+        self.home = home
+
+    def run(self, *words, env=(), **kwargs):
+        """Run it. Returns the result with the warnings cut out of stderr."""
+        done = super().run(*words, env={**CLEAN, "HOME": str(self.home), **dict(env)},
+                           **kwargs)
+        done.warned = len(WARNING.findall(done.stderr))
+        done.stderr = WARNING.sub(b"", done.stderr)
+        return done
+
+    def copies(self, server, out, *words, url=None, **kwargs):
+        """A raw copy must have the bytes of the server."""
+        name = out / f"copy{len(os.listdir(out))}"
+        self.ok("convert", "-q", "-f", "raw", "-O", "raw", *words,
+                url or server.url(), name, **kwargs)
+        assert name.read_bytes() == server.content
+        name.unlink()
+
+    def refuses(self, server, out, *words, url=None, code=1, **kwargs):
+        """A copy must fail, and leave nothing."""
+        said = self.fails("convert", "-q", "-f", "raw", "-O", "raw", *words,
+                          url or server.url(), out / "never", code=code, **kwargs)
+        assert not os.listdir(out)
+        return said
+
+
 def piped(method, path, *words, **kwargs):
     """Call a method of Hone with a pipe as stdin, which has the bytes of a file."""
-    with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
-        done = method(*words, stdin=cat.stdout, **kwargs)
-        cat.stdout.close()
-    return done
+    with open(path, "rb") as file:
+        return method(*words, input=file.read(), **kwargs)
 
 
 def take_peak(done):
@@ -160,6 +206,13 @@ def error_line(stderr):
     text = stderr.decode("utf-8", "surrogateescape")
     assert re.fullmatch(r"hone: [^\n]+\n", text), text
     return text[:-1]
+
+
+def write(folder, name, data):
+    """A file of these bytes."""
+    path = folder / name
+    path.write_bytes(data)
+    return path
 
 
 def stamp(path):

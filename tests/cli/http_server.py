@@ -6,6 +6,8 @@ An answer is a script: script(head(200, {}, 4096), send(b"half"), hang_up).
 import http.server
 import re
 import socket
+import ssl
+import subprocess
 import threading
 
 HTTP = re.compile(r"bytes=(\d+)-(\d+)")
@@ -120,6 +122,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except OSError:
             pass
         return True
+
+
+def certificate(folder, names="DNS:localhost", owner="localhost"):
+    """A certificate that signs itself: cert.pem in the folder, its key in key.pem.
+    Returns its path."""
+    subprocess.run([
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+        "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={owner}",
+        "-addext", f"subjectAltName={names}", "-keyout", folder / "key.pem", "-out",
+        folder / "cert.pem"], check=True, stderr=subprocess.DEVNULL)
+    return folder / "cert.pem"
+
+
+def tls_of(folder):
+    """For a server with the certificate of the folder."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    return context
 
 
 def script(*steps):

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makers of disk images for the tests; each is called with a path."""
+"""Makers of disk images for the tests, each called with a path; what packs them."""
+import bz2
+import gzip
 import itertools
+import lzma
 import os
 import random
 import shutil
 import subprocess
 
 import pytest
+
+from harness import need
 
 MAKERS = {}
 KI, MI, GI, TI = 1 << 10, 1 << 20, 1 << 30, 1 << 40
@@ -20,6 +25,21 @@ def maker(function):
     """Enter a maker under its own name."""
     MAKERS[function.__name__] = function
     return function
+
+
+def zstd(data, *options):
+    """The zstd command; it always adds a checksum."""
+    need("zstd")
+    return subprocess.run(["zstd", "-q", "-c", *options], input=data,
+                          stdout=subprocess.PIPE, check=True).stdout
+
+
+# By the name of the packing: the same bytes each time.
+PACK = {"gzip": lambda data: gzip.compress(data, 1, mtime=0),
+        "xz": lambda data: lzma.compress(data, preset=0),
+        "zstd": zstd, "bzip2": bz2.compress}
+LIBRARIES = {"gzip": "zlib", "xz": "liblzma", "zstd": "libzstd", "bzip2": "libbz2"}
+SUFFIX = {"gzip": ".gz", "xz": ".xz", "zstd": ".zst", "bzip2": ".bz2"}
 
 
 def noise(size, seed=1):

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A registry of containers for the tests, whose answers a test can bend."""
 import contextlib
-import gzip
 import hashlib
 import json
 import re
-import subprocess
 
 from http_server import Server
+from images import PACK
 from tar_builder import archive
 
 OCI = "application/vnd.oci.image"
@@ -22,13 +21,7 @@ TITLE = "org.opencontainers.image.title"
 PATH = re.compile(r"/v2/vms/disk/(manifests|blobs)/([\w.:-]+)")
 
 
-def zstd(data, *words):
-    """Packed by zstd."""
-    return subprocess.run(["zstd", "-qc", *words], input=data, check=True,
-                          stdout=subprocess.PIPE).stdout
-
-
-PACKED = {"": bytes, "+gzip": gzip.compress, "+zstd": zstd}
+PACKED = {"": bytes, "+gzip": PACK["gzip"], "+zstd": PACK["zstd"]}
 
 
 class Registry:

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Images inside tar archives."""
-import hashlib
 import io
-import itertools
-import json
 import os
 import subprocess
 import tarfile
@@ -11,15 +8,14 @@ import tarfile
 import pytest
 
 import images
-from harness import error_line, failure, need, piped, snapshot
+from harness import failure, need, piped, snapshot, write
 from hostile_tars import CUT, DATA, HOSTILE
 from http_server import Server, whole
-from images import KI, MI
+from images import KI, MI, PACK, SUFFIX
 from tar_builder import (END, GNU, OLD, binary, gnu_sparse, header, long_name,
                          member, octal, pax, sparse)
-from test_http import CLEAN
 from test_nbd import qemu_nbd
-from test_unpack import LIBRARIES, PACK
+from test_ovf import one_of, ova, wrong
 
 READERS = ["convert", "map", "info", "compare", "check", "digest"]
 
@@ -73,13 +69,6 @@ SPARSE = [name for name in MAKERS if "sparse" in name or "-S" in name or
           name[-3:] in ("0.0", "0.1", "1.0")]
 
 
-def write(folder, name, data):
-    """A file of these bytes."""
-    path = folder / name
-    path.write_bytes(data)
-    return path
-
-
 @pytest.fixture
 def folder(work):
     """A directory with a sparse disk of many pieces, and other files."""
@@ -126,17 +115,12 @@ def test_holes_of_a_sparse_member_are_known(hone, folder, work, maker):
         assert kinds["data"] >= 49 * 8 * KI
 
 
-@pytest.mark.parametrize("packing", list(PACK))
 def test_an_archive_that_is_packed(hone, folder, work, out, packing):
-    names = {"gzip": (".gz", ".tgz"), "xz": (".xz", ".txz"),
-             "zstd": (".zst", ".tzst"), "bzip2": (".bz2", ".tbz2")}
-    if LIBRARIES[packing] + b" " not in hone.version:
-        pytest.skip(f"this hone cannot unpack {packing}")
     plain, disk = work / "plain", folder / "disk.raw"
     MAKERS["gnu-oldgnu-sparse"](folder, plain, ["note.txt", "disk.raw"])
     data = PACK[packing](plain.read_bytes())
-    first, second = names[packing]
-    for name in ("a.tar" + first, "a" + second, "a.TAR" + first.upper()):
+    suffix = SUFFIX[packing]
+    for name in ("a.tar" + suffix, "a.t" + suffix[1:], "a.TAR" + suffix.upper()):
         archive = write(work, name, data)
         hone.ok("convert", "-q", archive, out / "x.raw")
         hone.ok("compare", "-q", "--strict", archive, disk)
@@ -156,7 +140,6 @@ def qcow2(hone, folder):
 
 
 def test_every_command_reads_a_qcow2_member(hone, folder, qcow2, work, out, digests):
-    assert digests is None
     archive, disk = work / "layer.tar", folder / "disk.raw"
     (folder / "disk").mkdir()
     os.rename(qcow2, folder / "disk" / "vm.qcow2")
@@ -405,264 +388,43 @@ def test_memory_is_bounded(hone, work, out):
             assert not os.listdir(out)
 
 
-def digest_of(path, algorithm="sha256"):
-    """The digits."""
-    return hashlib.new(algorithm, path.read_bytes()).hexdigest()
-
-
-def ova(folder, target, algorithm="sha256", late=False, lines=None, disk="disk.raw"):
-    """An OVA, with a manifest behind the description or at the end."""
-    write(folder, "vm.ovf", b"<Envelope/>\n")
-    if lines is None:
-        lines = [f"{algorithm.upper()}({name})= " +
-                 digest_of(folder / name, algorithm)
-                 for name in ("vm.ovf", "disk.raw")]
-    write(folder, "vm.mf", ("\n".join(lines) + "\n").encode())
-    names = ["vm.ovf", disk, "vm.mf"] if late else ["vm.ovf", "vm.mf", disk]
-    tar(folder, target, "--format=ustar", names=names)
-    return target
-
-
-@pytest.mark.parametrize("algorithm, late", [
-    ("sha1", True), ("sha256", False), ("sha512", True)])
-def test_the_manifest_of_an_ova_holds(hone, folder, work, out, late, algorithm,
-                                      digests):
-    assert digests is None
-    archive = ova(folder, work / "vm.ova", algorithm, late)
-    packed = write(work, "vm.ova.gz", PACK["gzip"](archive.read_bytes()))
-    for source in (archive, packed):
-        hone.ok("convert", "-q", source, out / "x.raw")
-        hone.ok("compare", "-q", "--strict", out / "x.raw", folder / "disk.raw")
-        os.unlink(out / "x.raw")
-    # The digests are those of the archive's bytes, not of the disk.
-    hone.ok("convert", "-q", "--expect", "sha256:" + digest_of(archive),
-            "--expect-content", "sha256:" + digest_of(folder / "disk.raw"),
-            archive, out / "x.raw")
-    os.unlink(out / "x.raw")
-    good = [f"{algorithm.upper()}({name})= " +
-            digest_of(folder / name, algorithm)
-            for name in ("vm.ovf", "disk.raw")]
-    wrong = good[1][:-1] + ("0" if good[1][-1] != "0" else "1")
-    other = good[0][:-1] + ("0" if good[0][-1] != "0" else "1")
-    for lines, part in (([good[0], wrong], "of 'disk.raw' is not that"),
-                        ([good[0], good[1], wrong], "of 'disk.raw' is not"),
-                        ([other, good[1]], "of 'vm.ovf' is not that of")):
-        archive = ova(folder, work / "vm.ova", algorithm, late, lines)
-        for words, way in ((["convert", archive], hone.run),
-                           (["convert", "-"], lambda *words: piped(
-                               hone.run, archive, *words))):
-            done = way(*words, out / "x.raw")
-            assert done.returncode == 3 and part.encode() in done.stderr, done
-            assert not os.listdir(out)
-        for more in [], ["--allow-disguised"]:
-            target = write(work, "target.img", b"old" * MI)
-            done = hone.run("convert", "-n", *more, archive, target)
-            assert done.returncode == 3, done
-            assert error_line(done.stderr).endswith("zeros in its first and last MiB")
-            found = target.read_bytes()
-            assert not (found[:MI] + found[-MI:]).strip(b"\0")
-    # A refusal is neither a difference nor a failure.
-    for words in (["digest"], ["map"], ["compare", folder / "disk.raw"]):
-        done = hone.run(*words, archive)
-        assert done.returncode == 3 and b"of 'vm.ovf'" in done.stderr, done
-
-
-@pytest.mark.parametrize("late", [False, True])
-@pytest.mark.parametrize("form", ["qcow2", "vmdk"])
-def test_a_disk_of_an_ova_that_is_no_raw_image(hone, folder, qemu_img, work,
-                                               out, digests, form, late):
-    assert digests is None
-    options = ["-o", "subformat=streamOptimized"] if form == "vmdk" else ["-c"]
-    disk, plain = folder / f"vm.{form}", folder / "plain"
-    plain.write_bytes((folder / "disk.raw").read_bytes()[:2 * MI])
-    qemu_img("convert", "-f", "raw", "-O", form, *options, str(plain), str(disk))
-    line = f"SHA256({disk.name})= {digest_of(disk)}"
-    wrong = line[:-1] + ("0" if line[-1] != "0" else "1")
-    for lines, code in (([line], 0), ([wrong], 3)):
-        archive = ova(folder, work / "vm.ova", "sha256", late, lines, disk.name)
-        found = hone.json("info", "--json", archive)
-        assert (found["format"], found["member"]) == (form, disk.name)
-        assert f"\nmember:            {disk.name}\n".encode() in hone.ok(
-            "info", archive).stdout
-        for source in (archive, "-"):
-            done = piped(hone.run, archive, "check", "--json", source)
-            assert (done.returncode, done.stderr) == (code and 1, b"")
-            found = json.loads(done.stdout)
-            assert found["safe"] == (code == 0)
-            tests = {test["name"]: test for test in found["checks"]}
-            assert ("manifest" in tests) == (code != 0)
-            assert code == 0 or f"of '{disk.name}' is not that" in (
-                tests["manifest"]["text"])
-        for target in ("x.raw", "x.qcow2"):
-            for way in (lambda *words: hone.run("convert", archive, *words),
-                        lambda *words: piped(hone.run, archive, "convert", "-", *words)):
-                done = way(out / target)
-                assert done.returncode == code, done
-                if code == 0:
-                    hone.ok("compare", "-q", out / target, plain)
-                    os.unlink(out / target)
-                assert not os.listdir(out)
-
-
-def test_lines_of_a_manifest(hone, folder, work, out, digests):
-    assert digests is None
-    digest = digest_of(folder / "disk.raw")
-    archive = work / "vm.ova"
-    for line in (f"SHA256(disk.raw)= {digest}", f"sha256(disk.raw)={digest}",
-                 f"SHA256 (disk.raw) = {digest.upper()}",
-                 f"\nSHA256(disk.raw)= {digest}\r\n\r",
-                 f"SHA256(a(b)=c)= {digest}\nSHA256(disk.raw)= {digest}",
-                 f"SHA256(././disk.raw)= {digest}"):
-        hone.ok("convert", "-q", "--force", ova(folder, archive,
-                                                lines=[line]), out / "x")
-    os.unlink(out / "x")
-    for line in ("SHA256(disk.raw)= 00", f"MD5(disk.raw)= {'0' * 32}", "text",
-                 f"(disk.raw)= {digest}", f"SHA256(disk.raw {digest}",
-                 f"SHA256(disk.raw) x= {digest}", f"SHA256= {digest}"):
-        said = hone.fails("convert", ova(folder, archive, lines=[line]),
-                          out / "x", code=3)
-        assert "its manifest 'vm.mf' has no digest of a file on line 1" in said
-        assert not os.listdir(out)
-    # Without a line for the disk, nobody knows whether it is the right one.
-    for line in ("", f"SHA256(a)= {digest}", f"SHA256(isk.raw)= {digest}",
-                 f"SHA256(vm.ovf)= {digest_of(folder / 'vm.ovf')}"):
-        for late in (False, True):
-            ova(folder, archive, late=late, lines=[line])
-            done = hone.run("convert", archive, out / "x")
-            assert done.returncode == 3 and (
-                b"the manifest 'vm.mf' has no digest of 'disk.raw'"
-                in done.stderr), done
-            assert not os.listdir(out)
-
-
-def both_ways(hone, archive, target):
-    """Convert an archive as a file and as a pipe; only a success has DST."""
-    for way in "file", "pipe":
-        if way == "file":
-            done = hone.run("convert", "-q", archive, target)
-        else:
-            done = piped(hone.run, archive, "convert", "-q", "--member",
-                         "disk.raw", "-", target)
-        assert target.exists() == (done.returncode == 0), done
-        target.unlink(missing_ok=True)
-        yield way, done
-
-
-@pytest.mark.parametrize("wrong", [False, True])
-@pytest.mark.parametrize("order, prefix", zip(itertools.permutations(
-    ["vm.ovf", "vm.mf", "disk.raw"]), itertools.cycle(["", "./", "./", ""])), ids=str)
-def test_a_manifest_is_verified_in_each_order(hone, folder, work, out, order,
-                                              prefix, wrong, digests):
-    """In a stream, one of the two files has to come before the image."""
-    assert digests is None
-    digest = "0" * 64 if wrong else digest_of(folder / "disk.raw")
-    # The name in the manifest and that in the archive may differ by "./".
-    line = f"SHA256({'' if prefix else './'}disk.raw)= {digest}"
-    ova(folder, work / "vm.ova", lines=[line])
-    tar(folder, work / "vm.ova", names=[prefix + name for name in order])
-    assert hone.json("info", "--json", work / "vm.ova")["format"] == "raw"
-    for way, done in both_ways(hone, work / "vm.ova", out / "x"):
-        late = way == "pipe" and order[0] == "disk.raw"
-        part = (b"cannot be verified as a stream: its manifest" if late else
-                b"disk.raw' is not that of the manifest" if wrong else b"")
-        assert done.returncode == (1 if late else 3 if wrong else 0), done
-        assert part in done.stderr, done
-    for words in (["check"], ["digest"], ["compare", folder / "disk.raw"]):
-        done = piped(hone.run, work / "vm.ova", *words, "-")
-        if order[0] == "disk.raw":
-            assert b"cannot be verified as a stream" in done.stderr, done
-        assert (done.returncode == 0) == (order[0] != "disk.raw" and not wrong), done
-
-
-def test_files_of_an_ova_that_are_in_doubt(hone, folder, work, out, digests):
-    """They are refused. An archive of another kind may have them."""
-    assert digests is None
-    write(folder, "vm.ovf", b"<Envelope/>\n")
-    right = f"SHA256(disk.raw)= {digest_of(folder / 'disk.raw')}\n".encode()
-    disk = member(b"disk.raw", (folder / "disk.raw").read_bytes())
-    description = member(b"vm.ovf", b"<Envelope/>\n")
-    manifest = member(b"vm.mf", right)
-    empty = member(b"other.mf", b"")
-    large = member(b"vm.mf", bytes((4 << 20) + 1))
-    link = header(b"vm.mf", kind=b"2")
-    holes = gnu_sparse(b"vm.mf", [(0, 512)], right.ljust(512), 1024)
-    for files, part in (
-            ([empty, manifest], "'vm.mf' that is a second manifest"),
-            ([manifest, manifest], "'vm.mf' that is a second manifest"),
-            ([large], "'vm.mf' that is larger than 4 MiB"),
-            ([link], "'vm.mf' that is sparse or not a regular file"),
-            ([holes], "'vm.mf' that is sparse or not a regular file")):
-        for parts in ([description] + files + [disk],
-                      [description, disk] + files,
-                      files + [disk, description]):
-            archive = write(work, "a.ova", b"".join(parts) + END)
-            for _, done in both_ways(hone, archive, out / "x"):
-                assert done.returncode == 1, done
-                assert part in done.stderr.decode(), done
-        archive = write(work, "a.tar", b"".join(files) + disk + END)
-        for _, done in both_ways(hone, archive, out / "x"):
-            assert done.returncode == 0, done
-    mac = member(b"._vm.mf", b"x") + member(b"._vm.ovf", b"x")
-    archive = write(work, "a.ova", mac + description + manifest + disk + END)
-    for _, done in both_ways(hone, archive, out / "x"):
-        assert done.returncode == 0, done
-    # The description alone is no manifest; nor is a sparse disk one's.
-    hole = gnu_sparse(b"disk.raw", [(0, 512)], DATA, 1024)
-    for parts in ([disk, description], [member(b"a.mf", b"x"), hole],
-                  [description, hole]):
-        archive = write(work, "a.ova", b"".join(parts) + END)
-        for _, done in both_ways(hone, archive, out / "x"):
-            assert done.returncode == 0, done
-    archive = write(work, "a.ova", description + hole + manifest + END)
-    for way, done in both_ways(hone, archive, out / "x"):
-        assert done.returncode == 1, done
-        assert (b"cannot be verified as a stream" if way == "pipe" else
-                b"is sparse") in done.stderr, done
-
-
 def test_the_digest_of_another_archive_is_named(hone, folder, work, out, digests):
-    assert digests is None
     archive = work / "a.tar"
     tar(folder, archive, names=["disk.raw"])
     data = archive.read_bytes()
     for changed in (data[:-9000], b"x" + data[1:], data + b"x"):
         write(work, "a.tar", changed)
-        done = hone.run("convert", "--expect", "sha256:" + "0" * 64, archive, out / "x")
-        assert done.returncode == 3, done
-        assert b"the file is refused: its sha256" in done.stderr
+        said = hone.fails("convert", "--expect", "sha256:" + "0" * 64, archive,
+                          out / "x", code=3)
+        assert "the file is refused: its sha256" in said
         assert not os.listdir(out)
 
 
 @pytest.mark.parametrize("ranges", [False, True])
 @pytest.mark.parametrize("name", ["vm.ova", "vm.tar.gz"])
-def test_an_archive_on_a_web_server_is_sent_once(hone, folder, work, out,
-                                                 digests, name, ranges):
-    assert digests is None
-    hone.need("libcurl")
+@pytest.mark.usefixtures("libcurl", "digests")
+def test_an_archive_on_a_web_server_is_sent_once(
+        hone, web, folder, work, out, name, ranges):
     # On a server, a raw disk has whole sectors.
     os.truncate(folder / "disk.raw", 8 * MI)
-    content = ova(folder, work / "vm.ova").read_bytes()
+    disk = (folder / "disk.raw").read_bytes()
+    right = one_of("sha256", "SHA256", disk)
+    content = ova(work, right, disk=disk).read_bytes()
     if name.endswith("gz"):
         content = PACK["gzip"](content)
     answer = None if ranges else whole
     with Server(content, answer) as server:
-        done = hone.run("convert", "-q", server.url(f"/{name}"), out / "x.raw",
-                        env=CLEAN)
-        assert done.returncode == 0, done
+        web.ok("convert", "-q", server.url(f"/{name}"), out / "x.raw")
         # The blocks that have headers may come twice.
         assert server.sent < len(content) + 2 * MI
         hone.ok("compare", "-q", "--strict", out / "x.raw", folder / "disk.raw")
-        done = hone.run("convert", "-q", "--member", "no",
-                        server.url(f"/{name}"), out / "y.raw", env=CLEAN)
-        assert done.returncode == 1 and b"has no member 'no'" in done.stderr
+        assert "has no member 'no'" in web.fails(
+            "convert", "--member", "no", server.url(f"/{name}"), out / "y.raw")
     if name == "vm.ova":
-        lines = [f"SHA256(disk.raw)= {'0' * 64}"]
-        content = ova(folder, work / "vm.ova", lines=lines).read_bytes()
+        content = ova(work, wrong(right), disk=disk).read_bytes()
         with Server(content, answer) as server:
-            done = hone.run("convert", "-q", server.url(f"/{name}"), out / "y.raw",
-                            env=CLEAN)
-        assert done.returncode in (1, 3), done
-        assert b"disk.raw' is not that of the manifest" in done.stderr, done
+            said = web.fails("convert", server.url(f"/{name}"), out / "y.raw", code=3)
+        assert "disk.raw' is not that of the manifest" in said
     assert os.listdir(out) == ["x.raw"]
 
 

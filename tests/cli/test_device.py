@@ -18,6 +18,7 @@ from test_locks import WRITER, locked
 
 MIB = 1 << 20
 STALE = b"what was here before "
+INCOMPLETE = "; DST is incomplete now, with zeros in its first and last MiB"
 # from <linux/loop.h>
 LOOP_CTL_GET_FREE = 0x4C82
 
@@ -359,11 +360,9 @@ def test_nobody_else_takes_the_device_meanwhile(hone, loop, work):
 def test_an_ordinary_user_gets_one_sentence(hone, loop):
     device = loop(2 * MIB)
     # A copy of nothing is a source that everybody may read.
-    done = hone.run("convert", "-f", "raw", hone.path, device,
-                    **other_user(hone, 65534))
-    assert done.returncode == 1 and not done.stdout
-    assert error_line(done.stderr) == (
-        f"hone: {device}: cannot be opened for writing: Permission denied")
+    said = hone.fails("convert", "-f", "raw", hone.path, device,
+                      **other_user(hone, 65534))
+    assert said == (f"hone: {device}: cannot be opened for writing: Permission denied")
 
 
 def test_a_device_is_not_copied_to_itself(hone, loop, work):
@@ -435,9 +434,9 @@ def test_refused_content_has_no_partition_table(hone, loop, work, digests, more,
     device = loop(8 * MIB)
     wrong = "0" * 64
     option = "--expect-content" if what == "content" else "--expect"
-    done = hone.run("convert", *more, option, f"sha256:{wrong}", source, device)
-    assert done.returncode == 3 and not done.stdout
-    assert error_line(done.stderr) == (
+    said = hone.fails("convert", *more, option, f"sha256:{wrong}", source, device,
+                      code=3)
+    assert said == (
         f"hone: {source}: the {what} is refused: its sha256 is "
         f"{hashlib.sha256(data).hexdigest()}, not {wrong}; DST has that "
         "content now, but zeros in its first and last MiB")
@@ -457,8 +456,7 @@ def test_a_disguised_disk_has_no_beginning_on_the_device(hone, loop, work, diges
     right = f"sha256:{hashlib.sha256(data).hexdigest()}"
     said = hone.fails("convert", "-f", "raw", "--expect", right, source, device)
     assert "would be a raw file with the signature of qcow2" in said
-    assert said.endswith("; DST is incomplete now, with zeros in its first "
-                         "and last MiB")
+    assert said.endswith(INCOMPLETE)
     assert content(device)[:MIB] == bytes(MIB)
     hone.ok("convert", "-q", "-f", "raw", "--expect", right,
             "--allow-disguised", source, device)
@@ -505,10 +503,9 @@ def test_what_fails_late_has_no_boot_sector(hone, place, work, more):
     source = damage_last_cluster(hone, raw, work / "disk.qcow2")
     hone.ok("check", "-q", source)
     *words, target = place(8 * MIB)
-    done = hone.run("convert", "-m", "1", *more, *words, "-O", "raw", source, target)
-    assert done.returncode == 3
-    assert error_line(done.stderr).endswith(
-        "; DST is incomplete now, with zeros in its first and last MiB")
+    said = hone.fails("convert", "-m", "1", *more, *words, "-O", "raw", source, target,
+                      code=3)
+    assert said.endswith(INCOMPLETE)
     found = content(target)
     last = 6 * MIB if "--keep-rest" in more else 8 * MIB
     assert found[:MIB] == found[last - MIB:last] == bytes(MIB)
@@ -589,10 +586,9 @@ def test_what_dst_has_is_said_behind_any_digest_and_name(hone, work, digests):
     write_sparse(source, disk(MIB))
     for option in "--expect", "--expect-content":
         target.write_bytes(stale(2 * MIB))
-        done = hone.run("convert", "-n", "-O", "raw", option,
-                        "sha512:" + 128 * "0", source, target)
-        assert done.returncode == 3
-        assert error_line(done.stderr).endswith(
+        said = hone.fails("convert", "-n", "-O", "raw", option, "sha512:" + 128 * "0",
+                          source, target, code=3)
+        assert said.endswith(
             "0; DST has that content now, but zeros in its first and last MiB")
 
 
@@ -605,11 +601,9 @@ def test_a_stream_that_ends_early_has_no_partition_table(hone, work, more, way):
     target = work / "target.img"
     target.write_bytes(stale(4 * MIB))
     words = [packed] if way == "file" else ["--unpack", "gzip", "-"]
-    done = hone.run("convert", "-n", "-f", "raw", *more, *words, target,
-                    stdin=None, input=packed.read_bytes())
-    assert done.returncode == 3
-    assert error_line(done.stderr).endswith(
-        "; DST is incomplete now, with zeros in its first and last MiB")
+    said = hone.fails("convert", "-n", "-f", "raw", *more, *words, target,
+                      input=packed.read_bytes(), code=3)
+    assert said.endswith(INCOMPLETE)
     found = target.read_bytes()
     assert found[:MIB] == found[-MIB:] == bytes(MIB)
 
@@ -619,8 +613,7 @@ def test_a_pipe_ends_on_a_device(hone, loop, work, more):
     """Its size is known in the end."""
     for length in 2 * MIB + 517, 600000:
         data, device = disk(length), loop(4 * MIB)
-        hone.ok("convert", "-q", "-f", "raw", *more, "-", device, stdin=None,
-                input=data)
+        hone.ok("convert", "-q", "-f", "raw", *more, "-", device, input=data)
         rest = stale(4 * MIB)[length:] if more else bytes(4 * MIB - length)
         assert content(device) == data + rest
 
@@ -629,12 +622,10 @@ def test_a_pipe_ends_on_a_device(hone, loop, work, more):
 def test_a_pipe_with_a_disguised_disk_is_refused(hone, loop, more):
     device = loop(4 * MIB)
     data = b"QFI\xfb" + disk(3 * MIB)[4:]
-    done = hone.run("convert", "-f", "raw", *more, "-", device, stdin=None, input=data)
-    assert done.returncode == 1
-    assert "with the signature of qcow2 at offset 0" in error_line(done.stderr)
+    said = hone.fails("convert", "-f", "raw", *more, "-", device, input=data)
+    assert "with the signature of qcow2 at offset 0" in said
     assert content(device)[:MIB] == bytes(MIB)
-    hone.ok("convert", "-q", "-f", "raw", "--allow-disguised", "-", device,
-            stdin=None, input=data)
+    hone.ok("convert", "-q", "-f", "raw", "--allow-disguised", "-", device, input=data)
     assert content(device) == data + bytes(MIB)
 
 
@@ -643,9 +634,8 @@ def test_a_pipe_longer_than_dst_is_refused(hone, loop, work):
     target = work / "target.img"
     target.write_bytes(stale(2 * MIB))
     for words in [device], ["-n", target]:
-        done = hone.run("convert", "-f", "raw", "-", *words, stdin=None, input=data)
-        assert done.returncode == 1
-        assert "has 2097152 bytes, and the image has more; " in error_line(done.stderr)
+        said = hone.fails("convert", "-f", "raw", "-", *words, input=data)
+        assert "has 2097152 bytes, and the image has more; " in said
     assert os.stat(target).st_size == 2 * MIB
 
 

@@ -19,11 +19,10 @@ import pytest
 
 import http_server
 import nbd_server
-from harness import TIMEOUT, assert_same, error_line, stamp
+from harness import CLEAN, TIMEOUT, assert_same, error_line, stamp
 from test_faults import (
     DISTURBED, NEVER, RENAMING, SEED, alike, disturb, sanitizer_fell)
 from registry import Registry
-from test_http import CLEAN
 
 SECTOR, MI = 512, 1 << 20
 THREAD_CALL = re.compile(r"(\d+) +(\w+)\((.*)")

@@ -15,7 +15,6 @@ import images
 from harness import need
 from images import KI
 from tar_builder import END, member
-from test_pipes import run_piped
 
 # QEMU measures a hash first, in ticks of the CPU clock: one of sha256 may take
 # less than a tick, and is an error of QEMU then.
@@ -39,7 +38,6 @@ def tools(hone):
 @pytest.mark.all
 @pytest.mark.parametrize("driver", list(FORMATS))
 def test_the_commands_of_the_refusal_read_the_image(hone, small, work, driver, tools):
-    assert tools is None
     name, options = FORMATS[driver]
     (work / "key").write_bytes(b"secret")
     disk = work / "disk"
@@ -114,8 +112,8 @@ def test_what_a_program_wrote_is_no_disk(hone, work, out, what):
         assert [test["name"] for test in found["checks"]
                 if not test["passed"]] == ["format"]
         data = (work / name).read_bytes()
-        done = run_piped(hone.run, data, "convert", "-O", "raw", "-", out / "x")
-        assert done.returncode == 1 and f"is {what}" in done.stderr.decode()
+        said = hone.fails("convert", "-O", "raw", "-", out / "x", input=data)
+        assert f"is {what}" in said
         assert not os.listdir(out)
         hone.ok("convert", "-q", "-f", "raw", work / name, out / "x")
         assert (out / "x").read_bytes() == data
@@ -144,11 +142,10 @@ def test_the_trailer_of_a_dmg_is_found_at_each_end(hone, work, out):
     (work / "a").write_bytes(data)
     said = hone.fails("convert", work / "a", out / "x", code=1)
     assert "is a DMG image, not a raw image: \"dmg2img FILE DST\" or" in said
-    done = run_piped(hone.run, data, "convert", "-O", "raw", "-", out / "x")
-    assert done.returncode == 1 and b"is a DMG image" in done.stderr
-    done = run_piped(hone.run, data, "digest", "-a", "md5", "-")
-    assert done.returncode == 1 and (
-        b"is a DMG image" in done.stderr or b"OpenSSL" in done.stderr)
+    said = hone.fails("convert", "-O", "raw", "-", out / "x", input=data)
+    assert "is a DMG image" in said
+    said = hone.fails("digest", "-a", "md5", "-", input=data)
+    assert "is a DMG image" in said or "OpenSSL" in said
     assert not os.listdir(out)
     hone.ok("convert", "-q", "-f", "raw", "--allow-disguised", work / "a", out / "x")
     assert (out / "x").read_bytes() == data
@@ -161,8 +158,8 @@ def test_the_advice_is_for_the_file_that_was_named(hone, work, out):
     said = hone.fails("convert", work / "a.vhdx", out / "x", code=1)
     assert 'images: "qemu-nbd --read-only' in said
     first = 'images: make a file of the image alone; "qemu-nbd --read-only'
-    done = run_piped(hone.run, vhdx, "convert", "-O", "raw", "-", out / "x")
-    assert done.returncode == 1 and first in done.stderr.decode()
+    said = hone.fails("convert", "-O", "raw", "-", out / "x", input=vhdx)
+    assert first in said
     (work / "a.tar").write_bytes(member(b"a.vhdx", vhdx) + END)
     assert first in hone.fails("convert", work / "a.tar", out / "x", code=1)
     (work / "vm-flat.vmdk").write_bytes(DISK)

@@ -18,11 +18,12 @@ import subprocess
 import sys
 import threading
 import time
+import typing
 
 import pytest
 
 import images
-from harness import ENV, TIMEOUT, need
+from harness import CLEAN, TIMEOUT, need, of_its_build
 from http_server import (
     Server, chunk, good, hang_up, head, places, script, send, status, turns,
     whole, write)
@@ -34,23 +35,13 @@ from vhd_builder import fixed  # noqa: E402
 
 KI, MI = 1 << 10, 1 << 20
 BLOCK = 128 * KI
-# No proxy, netrc or certificate of the machine.
-CLEAN = {name: "" for name in ENV if name.lower().endswith("_proxy") or
-         name.startswith("AWS_") or
-         name in ("NETRC", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")}
 # A label of a name has at most 63 bytes: no name server is asked.
 NOWHERE = "n" * 64 + ".invalid"
-WARNING = re.compile(
-    rb"hone: warning: ((?:http|s3|oci)://[^\n]*): http does not protect the "
-    rb"image against changes on the way; use https(?: or --expect-file)?\n")
-
 
 @pytest.fixture(autouse=True)
 def with_libcurl(request, hone):
     """Skips in a build without libcurl; one test is of that build."""
-    has = bool(re.search(rb"\blibcurl \d", hone.version))
-    if has == (request.node.name == "test_a_build_without_libcurl_says_so"):
-        pytest.skip(f"this hone was built {'with' if has else 'without'} libcurl")
+    of_its_build(request, hone, "libcurl")
 
 
 @pytest.fixture(name="small")
@@ -60,68 +51,13 @@ def small_of_sectors(small):
     return small
 
 
-@pytest.fixture
-def web(hone, tmp_path):
-    """Runs the command on addresses."""
-    home = tmp_path / "home"
-    home.mkdir()
-    return Web(hone, home)
-
-
-class Web:
-    """The command, with no settings of the user."""
-
-    def __init__(self, hone, home):
-        self.hone = hone
-        self.home = home
-
-    def run(self, *words, env=(), **kwargs):
-        """Run it. Returns the result with the warnings cut out of stderr."""
-        done = self.hone.run(*words, env={**CLEAN, "HOME": str(self.home),
-                                          **dict(env)}, **kwargs)
-        done.warned = len(WARNING.findall(done.stderr))
-        done.stderr = WARNING.sub(b"", done.stderr)
-        return done
-
-    def ok(self, *words, **kwargs):
-        """It must succeed."""
-        done = self.run(*words, **kwargs)
-        assert (done.returncode, done.stderr) == (0, b""), done
-        return done
-
-    def fails(self, *words, code=1, **kwargs):
-        """It must fail with one sentence, which is returned."""
-        done = self.run(*words, **kwargs)
-        assert (done.returncode, done.stdout) == (code, b""), done
-        text = done.stderr.decode()
-        assert re.fullmatch(r"hone: [^\n]+\n", text), text
-        return text[:-1]
-
-    def copies(self, server, out, *words, url=None, **kwargs):
-        """A raw copy must have the bytes of the server."""
-        name = out / f"copy{len(os.listdir(out))}"
-        self.ok("convert", "-q", "-f", "raw", "-O", "raw", *words,
-                url or server.url(), name, **kwargs)
-        assert name.read_bytes() == server.content
-        name.unlink()
-
-    def refuses(self, server, out, *words, url=None, code=1, **kwargs):
-        """A copy must fail, and leave nothing."""
-        said = self.fails("convert", "-q", "-f", "raw", "-O", "raw", *words,
-                          url or server.url(), out / "never", code=code,
-                          **kwargs)
-        assert not os.listdir(out)
-        return said
-
-
 def test_a_build_without_libcurl_says_so(hone, out):
     for command, address in itertools.product(
             ("info", "convert"), ("https://127.0.0.1:1/a", "oci://h/n")):
-        done = hone.run(command, address, *(
-            [out / "d"] if command == "convert" else []))
-        assert done.returncode == 1
-        assert done.stderr.startswith(b"hone: %s: needs" % address.encode())
-        assert b"libcurl4-openssl-dev" in done.stderr
+        said = hone.fails(command, address,
+                          *([out / "d"] if command == "convert" else []))
+        assert said.startswith("hone: %s: needs" % address)
+        assert "libcurl4-openssl-dev" in said
     assert not os.listdir(out)
 
 
@@ -514,41 +450,11 @@ def test_a_length_that_is_not_one_number(web, out, fields):
             assert "Content-Length" in said, said
 
 
-def test_a_transfer_that_is_encoded(web, out):
-    """libcurl would decode it."""
-    for name in "gzip", "gzip, chunked", "x-gzip", "deflate, chunked":
-        body = chunk() if "chunked" in name else send()
-        with Server(gzip.compress(bytes(MI)), script(
-                head(200, {"Transfer-Encoding": name}), body,
-                write(b"0\r\n\r\n"), hang_up)) as server:
-            said = web.refuses(server, out)
-            # libcurl of 2025 refuses it first, with brackets.
-            assert re.search(r"Transfer-Encoding(: | \()" +
-                             name.split(",", 1)[0], said), said
-
-
-def test_a_last_chunk_that_does_not_come(web, out):
-    with Server(images.noise(MI), chunked) as server:
-        said = web.refuses(server, out, url=server.url("/cut"), code=4)
-        assert "offset 1048576" in said
-
-
 def test_info_reads_the_begin_of_a_file_without_ranges(web):
     with Server(images.noise(60 * MI), whole) as server:
         web.ok("info", server.url())
         # what the buffers of both sockets hold, and not the file
         assert server.sent < 30 * MI
-
-
-def test_a_lost_connection_without_ranges_is_the_end(web, out):
-    """The first 256 KiB never pause the request: libcurl 8.14 drops what a
-    paused one holds."""
-    with Server(b"", script(head(200, {}, 3 * MI),
-                            send(images.noise(200 * KI)), hang_up)) as server:
-        said = web.refuses(server, out, code=4)
-        assert "ended its answer at offset 204800, before the end of the " \
-            "file" in said
-        assert len(server.requests) == 1
 
 
 def lost(handler, request, etag='"one"', more=0):
@@ -567,42 +473,7 @@ def test_a_file_without_ranges_comes_again(web, out, size):
         assert len(server.requests) == size // MI
 
 
-def test_a_file_without_ranges_comes_again_five_times(web, out):
-    with Server(images.noise(20 * MI), lost) as server:
-        said = web.refuses(server, out, code=4)
-        assert "ended its answer at offset 6291533, before the end of the " \
-            "file" in said
-        assert len(server.requests) == 6
-
-
-@pytest.mark.parametrize("change, what", [
-    ({"etag": '"two"'}, "its ETag"), ({"etag": None}, "its ETag"),
-    ({"more": 1}, "its length")], ids=str)
-def test_another_file_that_comes_again(web, out, change, what):
-    with Server(images.noise(3 * MI), lambda handler, request: lost(
-            handler, request, **(change if request.number else {}))) as server:
-        said = web.refuses(server, out)
-        assert f"changed while it was read: {what} is another one" in said
-        assert len(server.requests) == 2
-
-
-@pytest.mark.parametrize("length", [BLOCK - 1, BLOCK, BLOCK + 1])
-def test_a_stream_that_is_lost_at_the_end_of_a_block(web, out, length):
-    with Server(b"", script(head(200, {}, MI), send(images.noise(length)),
-                            hang_up)) as server:
-        assert f"ended its answer at offset {length}" in web.refuses(
-            server, out, code=4)
-
-
 NO_RANGES = {"star": good(Content_Range="bytes 0-131071/*"), "416": status(416)}
-
-
-@pytest.mark.parametrize("first", NO_RANGES.values(), ids=NO_RANGES)
-def test_a_range_in_place_of_the_whole_file(web, out, first):
-    with Server(images.noise(MI), turns(first, script(
-            head(206, {"Content-Range": f"bytes 0-131071/{MI}"}, BLOCK),
-            send(images.noise(BLOCK))))) as server:
-        assert "with a range in place of the whole file" in web.refuses(server, out)
 
 
 @pytest.mark.parametrize("first", NO_RANGES.values(), ids=NO_RANGES)
@@ -611,12 +482,6 @@ def test_a_server_that_has_ranges_for_some_files(web, out, first):
         web.copies(server, out)
         assert ["Range" in request.headers
                 for request in server.requests] == [True, False]
-
-
-def test_an_encoded_file_without_ranges(web, out):
-    with Server(b"x", script(head(200, {"Content-Encoding": "gzip"}, 1),
-                             send())) as server:
-        assert "encoded the file" in web.refuses(server, out)
 
 
 def test_a_connection_that_ends_inside_a_header(web, out):
@@ -645,13 +510,6 @@ def test_a_server_that_cannot_answer_now_is_asked_again(web, out):
             busy, None, busy, None, status(500), None)) as server:
         web.copies(server, out)
         assert len(server.requests) == 4 + 3
-
-
-def test_a_server_that_asks_for_a_long_wait_is_given_up(web, out):
-    with Server(b"", status(503, Retry_After="999")) as server:
-        said = web.refuses(server, out, code=4)
-        assert "the server answered 503 (service unavailable)" in said
-        assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("ranges", [True, False])
@@ -767,8 +625,8 @@ def test_proc_has_no_secret_of_the_address_of_a_list(web, small):
         thread = threading.Thread(target=look, args=(server,))
         thread.start()
         port = server.getsockname()[1]
-        done = web.hone.run("digest", "--timeout", "1", "--expect",
-                            f"@https://me:hidden@127.0.0.1:{port}/sums?hidden",
+        done = web.run("digest", "--timeout", "1", "--expect",
+                       f"@https://me:hidden@127.0.0.1:{port}/sums?hidden",
                             small, env=CLEAN)
         thread.join()
     assert done.returncode and b"hidden" not in done.stderr
@@ -778,16 +636,6 @@ def test_proc_has_no_secret_of_the_address_of_a_list(web, small):
 def test_a_host_that_does_not_exist(web, out):
     said = web.refuses(None, out, code=4, url=f"http://{NOWHERE}/a")
     assert f"Could not resolve host: {NOWHERE}" in said
-
-
-@pytest.mark.parametrize("number, text", [
-    (401, " (unauthorized)"), (403, " (forbidden)"), (404, " (not found)"),
-    (410, " (gone)"), (400, ""), (204, ""), (304, ""), (300, "")])
-def test_a_file_that_the_server_does_not_give(web, out, number, text):
-    with Server(b"x", status(number)) as server:
-        said = web.refuses(server, out)
-        assert said.endswith(f": the server answered {number}{text}")
-        assert len(server.requests) == 1
 
 
 TEXT = "is a text that begins with '{}', not an image; add -f raw"
@@ -838,6 +686,41 @@ def test_a_page_that_was_saved_as_a_file_is_no_disk(hone, out, work):
     hone.ok("convert", "-q", "-f", "raw", page, out / "d")
 
 
+def ended(length, sent):
+    """A whole file of this length that ends early."""
+    return script(head(200, {}, length), send(images.noise(sent)), hang_up)
+
+
+def changed(**fields):
+    """A whole file that is another one when it comes again."""
+    return lambda handler, request: lost(
+        handler, request, **(fields if request.number else {}))
+
+
+def ranged(*steps, length=None, fields=()):
+    """The range of a file of 128 KiB, with these steps for a body."""
+    return script(head(206, {"Content-Range": "bytes 0-131071/131072", **dict(fields)},
+                       length), *steps)
+
+
+def longer(late):
+    """A range of one byte more."""
+    def wait(handler, _):
+        """A command that takes the range as it is ends now."""
+        if late:
+            select.select([handler.connection], [], [], 1)
+    return ranged(chunk(images.noise(131072)), wait, write(b"1\r\n-\r\n0\r\n\r\n"),
+                  fields=CHUNKS)
+
+
+def encoded(name):
+    """A whole file with a Transfer-Encoding, which libcurl would decode."""
+    body = gzip.compress(bytes(MI))
+    return script(head(200, {"Transfer-Encoding": name}),
+                  chunk(body) if "chunked" in name else send(body),
+                  write(b"0\r\n\r\n"), hang_up)
+
+
 # answer_test.c has the fields that are not valid.
 LIES = {
     "no range": {"Content_Range": None},
@@ -848,53 +731,109 @@ LIES = {
     "short": {"Content_Range": "bytes 0-131070/262144"},
     "long": {"Content_Range": "bytes 0-131072/262144"},
 }
+NOT_ASKED_FOR = ("without a valid Content-Range|with bytes [0-9]+-|does not report "
+                 "the length|bytes in place of bytes")
+NEITHER = "to an address that is neither http nor https"
 
 
-@pytest.mark.parametrize("when", [0, 1])
+class Refused(typing.NamedTuple):
+    """An answer, a pattern of the message, the exit status, the most requests, and
+    the size and the path of the file."""
+    answer: object
+    said: str
+    code: int = 1
+    most: int = 99
+    size: int = MI
+    path: str = "/disk.img"
+
+
+REFUSED = {
+    "busy for long": Refused(
+        status(503, Retry_After="999"),
+        r"the server answered 503 \(service unavailable\)$", 4, 1),
+    **{str(number): Refused(status(number), f": the server answered {number}{text}$",
+                            most=1)
+       for number, text in (
+           (401, r" \(unauthorized\)"), (403, r" \(forbidden\)"),
+           (404, r" \(not found\)"), (410, r" \(gone\)"), (400, ""), (204, ""),
+           (304, ""), (300, ""))},
+    "redirect to file": Refused(status(302, Location="file:///etc/passwd"), NEITHER),
+    "redirect to ftp": Refused(status(302, Location="ftp://127.0.0.1/a"), NEITHER),
+    "redirect to nbd": Refused(status(302, Location="nbd://127.0.0.1/a"), NEITHER),
+    "redirect to nothing": Refused(
+        status(302, Location="http://[::1"), "to an address that is not valid"),
+    # The first 256 KiB never pause the request: libcurl 8.14 drops what a paused
+    # one holds.
+    "whole, lost": Refused(ended(3 * MI, 200 * KI), "ended its answer at offset "
+                           "204800, before the end of the file", 4, 1),
+    "whole, lost six times": Refused(
+        lost, "ended its answer at offset 6291533, before the end of the file",
+        4, 6, 20 * MI),
+    **{f"whole, lost at {length}": Refused(
+        ended(MI, length), f"ended its answer at offset {length}", 4)
+       for length in (BLOCK - 1, BLOCK, BLOCK + 1)},
+    "whole, another ETag": Refused(changed(etag='"two"'), "changed while it was read: "
+                                   "its ETag is another one", 1, 2, 3 * MI),
+    "whole, no ETag": Refused(changed(etag=None), "changed while it was read: its ETag "
+                              "is another one", 1, 2, 3 * MI),
+    "whole, another length": Refused(changed(more=1), "changed while it was read: its "
+                                     "length is another one", 1, 2, 3 * MI),
+    "whole, no last chunk": Refused(chunked, "offset 1048576", 4, path="/cut"),
+    "whole, encoded": Refused(script(head(200, {"Content-Encoding": "gzip"}, 1),
+                                     send(b"x")), "encoded the file"),
+    # libcurl of 2025 refuses it first, with brackets.
+    **{f"transfer, {name}": Refused(
+        encoded(name), rf"Transfer-Encoding(: | \(){name.split(',')[0]}")
+       for name in ("gzip", "gzip, chunked", "x-gzip", "deflate, chunked")},
+    **{f"range after {name}": Refused(turns(first, script(
+        head(206, {"Content-Range": f"bytes 0-131071/{MI}"}, BLOCK),
+        send(images.noise(BLOCK)))), "with a range in place of the whole file")
+       for name, first in NO_RANGES.items()},
+    **{f"range, {name}": Refused(good(**lie), NOT_ASKED_FOR, 1, 2, 2 * BLOCK)
+       for name, lie in LIES.items()},
+    "range, both ends": Refused(
+        good(Content_Range="bytes 1-262143/262144"),
+        "with bytes 1-262143, not with bytes 0-262143", size=2 * BLOCK),
+    "range, one end": Refused(
+        good(Content_Range="bytes 0-131070/262144"),
+        "with bytes 0-131070, not with bytes 0-262143", size=2 * BLOCK),
+    "range, more bytes": Refused(
+        longer(late=False), "answered more bytes than the range has"),
+    "range, more bytes late": Refused(
+        longer(late=True), "answered more bytes than the range has"),
+    "range, another length": Refused(
+        ranged(hang_up, length=131073),
+        "answered 131073 bytes in place of bytes 0-131071"),
+    **{f"range, encoded by {name[:20]}": Refused(
+        good(Content_Encoding=name), "encoded the file")
+       for name in ("gzip", "br", "identity, gzip", "x" * 100)},
+    **{f"gzip file, encoded by {name}": Refused(
+        good(Content_Encoding=name), "encoded the file", path="/disk.img.gz")
+       for name in ("deflate", "gzip, gzip", "x-gzipx", "br")},
+}
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+def test_an_answer_that_is_refused(web, out, case):
+    with Server(images.noise(case.size), case.answer) as server:
+        said = web.refuses(server, out, url=server.url(case.path), code=case.code)
+        assert re.search(case.said, said), said
+        assert len(server.requests) <= case.most
+
+
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-def test_a_range_that_was_not_asked_for(web, out, lie, when):
-    with Server(images.noise(2 * BLOCK), turns(*[None] * when, good(**lie))) as server:
-        if when:
-            # A copy would have the whole file with the first answer.
-            done = web.run("map", "-f", "raw", server.url())
-            assert done.returncode == 1
-            said = done.stderr.decode()
-        else:
-            said = web.refuses(server, out)
-        assert re.search("without a valid Content-Range|with bytes [0-9]+-|"
-                         "does not report the length|"
-                         "bytes in place of bytes", said), said
-        assert len(server.requests) <= when + 2
+def test_a_second_range_that_was_not_asked_for(web, lie):
+    """A copy would have the whole file with the first answer."""
+    with Server(images.noise(2 * BLOCK), turns(None, good(**lie))) as server:
+        done = web.run("map", "-f", "raw", server.url())
+        assert done.returncode == 1
+        assert re.search(NOT_ASKED_FOR, done.stderr.decode()), done
+        assert len(server.requests) <= 3
 
 
-@pytest.mark.parametrize("first, last", [(1, 262143), (0, 131070)])
-def test_the_message_names_both_ranges(web, out, first, last):
-    with Server(images.noise(2 * BLOCK), good(
-            Content_Range=f"bytes {first}-{last}/262144")) as server:
-        said = web.refuses(server, out)
-        assert f"with bytes {first}-{last}, not with bytes 0-262143" in said
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_more_bytes_than_the_range_has(web, out, late):
-    def wait(handler, _):
-        """A command that takes the range as it is ends now."""
-        if late:
-            select.select([handler.connection], [], [], 1)
-    with Server(b"", script(
-            head(206, {"Content-Range": "bytes 0-131071/131072", **CHUNKS}),
-            chunk(images.noise(131072)), wait,
-            write(b"1\r\n-\r\n0\r\n\r\n"))) as server:
-        said = web.refuses(server, out)
-        assert "answered more bytes than the range has" in said
-
-
-def test_a_length_that_is_not_that_of_the_range(web, out):
-    with Server(b"", script(
-            head(206, {"Content-Range": "bytes 0-131071/131072"}, 131073),
-            hang_up)) as server:
-        said = web.refuses(server, out)
-        assert "answered 131073 bytes in place of bytes 0-131071" in said
+def test_an_encoding_that_changes_nothing(web, out):
+    with Server(images.noise(MI), good(Content_Encoding="Identity")) as server:
+        web.copies(server, out)
 
 
 @pytest.mark.parametrize("before, after, same", [
@@ -952,7 +891,7 @@ def test_a_header_has_at_most_256_kib(web, out, before, line, after):
 def test_a_header_line_that_is_too_long(web, out, before, length):
     """For a line of trailers, libcurl 7 reports that the connection is lost."""
     code, wanted = 1, "the server sent a header line that is too long"
-    if before != BEGIN and b"libcurl 7" in web.hone.version:
+    if before != BEGIN and b"libcurl 7" in web.version:
         code, wanted = 4, "cannot be read at offset 512: "
     with Server(b"", script(write(before + b"X-Foo: " + length * b"a"),
                             hang_up)) as server:
@@ -994,21 +933,6 @@ def test_an_encoding_of_a_gzip_file_is_its_suffix(web, out, form, name):
         server.content = disk
         for path in "/disk.img.gz", "/latest":
             assert "encoded the file" in web.refuses(server, out, url=server.url(path))
-
-
-@pytest.mark.parametrize("name", ["deflate", "gzip, gzip", "x-gzipx", "br"])
-def test_another_encoding_of_a_gzip_file(web, out, name):
-    with Server(gzip.compress(bytes(MI)), good(Content_Encoding=name)) as server:
-        assert "encoded the file" in web.refuses(
-            server, out, url=server.url("/disk.img.gz"))
-
-
-def test_an_encoding_that_was_not_asked_for(web, out):
-    for name in "gzip", "br", "identity, gzip", "x" * 100:
-        with Server(images.noise(MI), good(Content_Encoding=name)) as server:
-            assert "encoded the file" in web.refuses(server, out)
-    with Server(images.noise(MI), good(Content_Encoding="Identity")) as server:
-        web.copies(server, out)
 
 
 @pytest.mark.parametrize("number", [301, 302, 303, 307, 308])
@@ -1070,16 +994,6 @@ def test_ten_redirects_and_no_more(web, out):
         web.copies(server, out, url=server.url("/10"))
         said = web.refuses(server, out, url=server.url("/11"))
         assert "redirects more than 10 times" in said
-
-
-@pytest.mark.parametrize("place, text", [
-    ("file:///etc/passwd", "to an address that is neither http nor https"),
-    ("ftp://127.0.0.1/a", "to an address that is neither http nor https"),
-    ("nbd://127.0.0.1/a", "to an address that is neither http nor https"),
-    ("http://[::1", "to an address that is not valid")])
-def test_a_redirect_to_elsewhere_is_refused(web, out, place, text):
-    with Server(b"", status(302, Location=place)) as server:
-        assert text in web.refuses(server, out)
 
 
 @pytest.mark.parametrize("denied", [401, 403])

@@ -15,10 +15,9 @@ import pytest
 
 from harness import Stalled, need
 from test_faults import ERRORS, SEED, disturb, sanitizer_fell, traced
-from test_http import web  # pylint: disable=unused-import
 from test_oci import registry_of_debian  # pylint: disable=unused-import
 from test_output import tiny  # pylint: disable=unused-import
-from test_permissions import GROUP, OTHER, root, setfacl  # pylint: disable=unused-import
+from test_permissions import GROUP, OTHER, setfacl
 from without import NO_TMPFILE, Without
 
 pytestmark = pytest.mark.usefixtures("digests")

@@ -5,21 +5,18 @@ Each destination follows one rule: a new file, --force, -n, a block device. The
 command follows links itself, so that the kernel's setting does not matter.
 """
 import os
-import pathlib
 import stat
 import tempfile
 
 import pytest
 
-import images
-from harness import assert_same, other_user
+from harness import assert_same
 
 OTHER, THIRD = 12345, 23456
 STICKY = 0o1777
 SIZE = 1 << 20
 
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0, reason="only root can make the link of another")
+needs_root = pytest.mark.usefixtures("root")
 # With -n and --force the file of DST exists before.
 WAYS = pytest.mark.parametrize("words", [[], ["--force"], ["-n"]], ids=" ".join)
 
@@ -156,22 +153,9 @@ def test_the_link_of_another_to_a_device_is_refused(hone, small, tmp, work):
     assert "cannot be opened for writing" in said
 
 
-@pytest.fixture
-def somebody(hone):
-    """A user, with a directory that everybody may write to."""
-    who = other_user(hone, OTHER)
-    with tempfile.TemporaryDirectory() as name:
-        place = pathlib.Path(name)
-        images.small(place / "s")
-        os.chmod(place / "s", 0o644)
-        os.chmod(place, STICKY)
-        yield who, place
-        os.chmod(place, 0o700)
-
-
-@needs_root
 def test_who_is_not_root_follows_the_same_rule(hone, somebody):
     who, place = somebody
+    os.chmod(place, STICKY)
     own = place / "own"
     own.mkdir()
     os.chown(own, OTHER, OTHER)

@@ -24,11 +24,11 @@ import pytest
 import images
 import memory_cgroup
 from extents import uncache
-from harness import ENV, need
+from harness import CLEAN, ENV, need
 from http_server import Handler, Server
 from images import GI, KI, MI
 from test_device import call
-from test_http import CLEAN, chunked
+from test_http import chunked
 from test_nbd import qemu_nbd
 
 LIMIT = 256 * MI

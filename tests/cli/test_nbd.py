@@ -21,10 +21,10 @@ import pytest
 
 import http_server
 import nbd_server
-from harness import (ENV, TIMEOUT, activated, error_line, free_port, listening, need)
+from harness import (
+    ENV, TIMEOUT, activated, error_line, free_port, listening, need, of_its_build)
 from images import KI, MI
 from test_device import attach, content, loop  # pylint: disable=unused-import
-from test_pipes import run_piped
 
 AGAIN = 4
 
@@ -32,9 +32,7 @@ AGAIN = 4
 @pytest.fixture(autouse=True)
 def library(request, hone):
     """Skips in a build without libnbd; one test is of that build."""
-    has = bool(re.search(rb"with [^\n]*libnbd \d", hone.version))
-    if has == (request.node.name == "test_a_build_without_libnbd_says_so"):
-        pytest.skip(f"this hone was built {'with' if has else 'without'} libnbd")
+    of_its_build(request, hone, "libnbd")
 
 
 def test_a_build_without_libnbd_says_so(hone, small, out):
@@ -209,7 +207,7 @@ def test_between_exports_and_through_pipes(hone, source, work):
         assert hone.ok("convert", "-q", "-f", "raw", "-O", "raw", url,
                        "-").stdout == data
         turned = data[::-1]
-        run_piped(hone.ok, turned, "convert", "-q", "-f", "raw", "-", other)
+        hone.ok("convert", "-q", "-f", "raw", "-", other, input=turned)
         assert target.read_bytes() == turned + bytes(MI)
 
 

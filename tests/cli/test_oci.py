@@ -6,29 +6,23 @@ import os
 import random
 import shutil
 import socket
-import ssl
 import subprocess
 import urllib.parse
 
 import pytest
 
 from harness import need
-from http_server import script, head, hang_up, send, status
+from images import zstd
+from http_server import (
+    certificate, script, head, hang_up, send, status, tls_of)
 from registry import (
     DOCKER_LIST, DOCKER_MANIFEST, DOCKER_TAR, EMPTY, INDEX, OCI, PACKED, TAR,
-    TITLE, Registry, zstd)
+    TITLE, Registry)
 from tar_builder import END, archive, header
 from test_http_nginx import HEAD, Nginx
-from test_http import web  # pylint: disable=unused-import
 
-pytestmark = pytest.mark.usefixtures("digests")
+pytestmark = pytest.mark.usefixtures("digests", "libcurl")
 RAW = "application/vnd.kubevirt.disk.raw"
-
-
-@pytest.fixture(autouse=True)
-def with_libcurl(hone):
-    """Skips in a build without libcurl."""
-    hone.need("libcurl")
 
 
 @pytest.fixture(name="disk")
@@ -617,31 +611,19 @@ class Logins:
         return done
 
 
+def secure(work):
+    """For a server on 127.0.0.1 with a new certificate."""
+    need("openssl")
+    certificate(work, "IP:127.0.0.1")
+    return tls_of(work)
+
+
 @pytest.fixture(name="logins", params=["Bearer"])
 def registry_with_tls(request, web, work, disk):
     """Has one image."""
-    with Registry().running(tls_of(work)) as registry:
+    with Registry().running(secure(work)) as registry:
         registry.image(registry.layer({"disk/a": disk}))
         yield Logins(web, registry, work, request.param)
-
-
-def tls_of(work):
-    """For a server on 127.0.0.1, whose certificate is in cert.pem."""
-    need("openssl")
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-         "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-         "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
-         "-keyout", work / "key.pem", "-out", work / "cert.pem"], check=True,
-        stderr=subprocess.DEVNULL)
-    return tls_with(work)
-
-
-def tls_with(work):
-    """Another server with that certificate."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(work / "cert.pem", work / "key.pem")
-    return context
 
 
 @pytest.mark.parametrize("logins", ["Bearer", "Basic"], indirect=True)
@@ -724,7 +706,7 @@ def test_an_identity_token_is_exchanged(logins, where):
 def test_an_identity_token_goes_to_no_other_host(logins, work):
     path = logins.file("auth.json", {"auths": {
         logins.host: {"identitytoken": Exchange.IDENTITY}}})
-    with Registry().running(tls_with(work)) as other:
+    with Registry().running(tls_of(work)) as other:
         logins.registry.bend["/token"] = status(
             307, Location=other.server.url("/token"))
         judge = logins.judge
@@ -788,7 +770,7 @@ def test_a_registry_without_tls_sends_no_login_elsewhere(oci, registry, work):
     path = work / "auth.json"
     path.write_text(json.dumps({"auths": {f"127.0.0.1:{port}": {"auth": "YTpi"}}}))
     registry.image(registry.layer({"disk/a": bytes(512)}))
-    with Registry().running(tls_of(work)) as other:
+    with Registry().running(secure(work)) as other:
         tokens = Tokens(registry, where=other.server.url("/token"))
         other.first = tokens.judge
         done = oci.run("info", env={"REGISTRY_AUTH_FILE": str(path),

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Names and --unpack unpack, in as many rounds as they say. What a guest wrote
 never does."""
-import bz2
-import gzip
 import lzma
 import os
 
@@ -10,37 +8,26 @@ import pytest
 
 import images
 from http_server import Server
-from images import KI
+from harness import write
+from images import KI, PACK, SUFFIX
 from tar_builder import archive as tar
-from test_http import CLEAN, WARNING
-from test_pipes import run_piped
 
 DISK = images.noise(8 * KI)
-PACK = {"gzip": (".gz", lambda data: gzip.compress(data, 1, mtime=0)),
-        "xz": (".xz", lambda data: lzma.compress(data, preset=0)),
-        "bzip2": (".bz2", bz2.compress)}
+PACKINGS = ["gzip", "xz", "bzip2"]
 
 
 @pytest.fixture(autouse=True)
 def libraries(hone):
     """Skip without the libraries of the packings."""
-    for library in (b"liblzma 5", b"libbz2 1"):
-        if library not in hone.version:
-            pytest.skip("this hone cannot unpack each file")
+    hone.need("liblzma")
+    hone.need("libbz2")
 
 
 def pack(data, *packings):
     """Packed, the first packing inside."""
     for packing in packings:
-        data = PACK[packing][1](data)
+        data = PACK[packing](data)
     return data
-
-
-def write(work, name, data):
-    """A file of these bytes."""
-    path = work / name
-    path.write_bytes(data)
-    return path
 
 
 def guest(packing="gzip"):
@@ -70,7 +57,7 @@ def refused(hone, out, said, *words):
     ("gzip",), ("gzip", "gzip"), ("xz", "gzip"), ("gzip", "xz", "bzip2"),
     ("gzip", "gzip", "xz", "xz")], ids=",".join)
 def test_a_name_says_each_round(hone, work, out, rounds):
-    suffixes = "".join(PACK[packing][0] for packing in rounds)
+    suffixes = "".join(SUFFIX[packing] for packing in rounds)
     data = pack(DISK, *rounds)
     named = write(work, "disk.raw" + suffixes, data)
     assert converted(hone, out, named) == DISK
@@ -107,7 +94,7 @@ def test_a_list_of_packings_has_packings_only(hone, work, out):
 @pytest.mark.parametrize("name", ["disk.img", "disk.raw", "disk.dd", "a.BIN",
                                   "disk.iso"])
 def test_a_guest_does_not_choose_the_packing(hone, work, out, name):
-    for packing in PACK:
+    for packing in PACKINGS:
         disk = write(work, name, guest(packing))
         said = f"begins as {packing}: --unpack {packing} or -f raw"
         refused(hone, out, said, disk)
@@ -131,10 +118,9 @@ def test_a_guest_does_not_choose_behind_a_name(hone, work, out):
     assert converted(hone, out, "-f", "raw", packed) == guest()
     # Nor behind --unpack, nor after what the bytes of a pipe said.
     refused(hone, out, "--unpack xz,gzip or -f raw", "--unpack", "xz", packed)
-    done = run_piped(hone.run, pack(DISK, "xz", "gzip"), "convert", "-", "-O",
-                     "raw", out / "x")
-    assert done.returncode == 3
-    assert b"begins as xz: --unpack gzip,xz or -f raw" in done.stderr
+    said = hone.fails("convert", "-", "-O", "raw", out / "x",
+                      input=pack(DISK, "xz", "gzip"), code=3)
+    assert "begins as xz: --unpack gzip,xz or -f raw" in said
     assert not os.listdir(out)
 
 
@@ -152,7 +138,7 @@ def test_pipes_and_other_names_are_judged_by_their_bytes(hone, work, out):
     data = pack(DISK, "gzip")
     for name in ("upload", "a.dat", "disk.img.part"):
         assert converted(hone, out, write(work, name, data)) == DISK
-    done = run_piped(hone.run, data, "convert", "-q", "-O", "raw", "-", out / "x")
+    done = hone.run("convert", "-q", "-O", "raw", "-", out / "x", input=data)
     assert done.returncode == 0 and (out / "x").read_bytes() == DISK
     os.unlink(out / "x")
     archive = pack(tar({"disk.raw": DISK}), "gzip")
@@ -161,13 +147,10 @@ def test_pipes_and_other_names_are_judged_by_their_bytes(hone, work, out):
         assert converted(hone, out, "-", stdin=file) == DISK
 
 
-def test_what_is_uploaded_is_the_file(hone, work, out):
-    hone.need("libcurl")
-    with Server() as server:
-        server.content = pack(DISK, "gzip")
-        done = hone.run("convert", "-q", server.url("/disk.img"), out / "x",
-                        env={**CLEAN, "HOME": str(work)})
-    assert (done.returncode, WARNING.sub(b"", done.stderr)) == (0, b"")
+@pytest.mark.usefixtures("libcurl")
+def test_what_is_uploaded_is_the_file(web, out):
+    with Server(pack(DISK, "gzip")) as server:
+        web.ok("convert", "-q", server.url("/disk.img"), out / "x")
     assert (out / "x").read_bytes() == DISK
 
 
@@ -191,10 +174,10 @@ def test_a_member_is_unpacked_by_its_name(hone, work, out):
                      "disk.img.gz", work / "a.tar") == packed
 
 
-@pytest.mark.parametrize("packing", list(PACK))
+@pytest.mark.parametrize("packing", PACKINGS)
 def test_what_follows_the_packed_data_is_left(hone, work, out, packing):
     """As the metadata of OpenWrt does; without the option it is an error."""
-    suffix, data = PACK[packing][0], pack(DISK[:KI], packing)
+    suffix, data = SUFFIX[packing], pack(DISK[:KI], packing)
     both = data + pack(DISK[KI:], packing)
     for rest in (b"{\"metadata\": 1}FWx0", b"\0" * 700 + b"x", b"x" * (300 * KI)):
         packed = write(work, "disk.raw" + suffix, both + rest)

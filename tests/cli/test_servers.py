@@ -8,7 +8,6 @@ import pytest
 import nbd_server
 from http_server import Server, hang_up, turns
 from images import MI
-from test_http import web  # pylint: disable=unused-import
 from test_nbd import MULTI, disk, serve
 
 

@@ -13,7 +13,6 @@ import pytest
 import images
 from images import MI
 from test_device import MIB, disk, stale, write_sparse
-from test_pipes import run_piped
 
 LENGTH = 3 * MIB - 512
 
@@ -63,9 +62,9 @@ def test_zeros_are_added(hone, source, work, words, name, size):
 def test_zeros_are_added_to_a_stream(hone, work, words, name, size, packed):
     """Its size is known at its end."""
     data = disk(LENGTH)
-    hone.ok("convert", "-q", *words, *(["--unpack", "gzip"] if packed else []),
-            "-f", "raw", "--size", size, "-", work / name,
-            input=gzip.compress(data, 1) if packed else data, stdin=None)
+    hone.ok("convert", "-q", *words, *(["--unpack", "gzip"] if packed else []), "-f",
+            "raw", "--size", size, "-", work / name,
+            input=gzip.compress(data, 1) if packed else data)
     assert raw_of(hone, work, work / name) == grown(5 * MIB)
 
 
@@ -130,8 +129,8 @@ def test_a_stream_is_not_cut_off(hone, source, work, out):
             (known, ["--unpack", "gzip"], "comes as a stream"),
             (disk(LENGTH), ["-f", "raw"], "has a disk of 3145216 bytes, more "
              "than the 2097152 that the new disk is to have")):
-        said = hone.fails("convert", "-q", *words, "--size", "2M", "-",
-                          out / "d.img", input=data, stdin=None)
+        said = hone.fails("convert", "-q", *words, "--size", "2M", "-", out / "d.img",
+                          input=data)
         assert text in said
         assert not os.listdir(out)
 
@@ -206,13 +205,12 @@ def test_a_pipe_has_a_limit(hone, work):
     """The end comes behind it."""
     data = images.noise(2 * MI)
     for size, code in (2 * MI, 0), (2 * MI - 1, 3):
-        done = run_piped(hone.run, data, "convert", "-q", "--max-size", str(size),
-                         "-f", "raw", "-", work / "out")
+        done = hone.run("convert", "-q", "--max-size", str(size), "-f", "raw", "-",
+                        work / "out", input=data)
         assert done.returncode == code, done
         assert (work / "out").exists() == (code == 0)
         (work / "out").unlink(missing_ok=True)
-        done = run_piped(hone.run, data, "digest", "--max-size", str(size), "-f",
-                         "raw", "-")
+        done = hone.run("digest", "--max-size", str(size), "-f", "raw", "-", input=data)
         assert done.returncode == code, done
 
 

@@ -53,9 +53,8 @@ def sources(hone, source):
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_stream_is_verified_in_one_pass(digests, hone, source, out, target):
     for words, stdin in sources(hone, source):
-        done = hone.run("convert", "--json", "--verify", "--force",
-                        *TARGETS[target], *words, out / "d", stdin=None,
-                        input=stdin)
+        done = hone.run("convert", "--json", "--verify", "--force", *TARGETS[target],
+                        *words, out / "d", input=stdin)
         assert (done.returncode, done.stderr) == (0, b""), (words, done)
         assert b'"verified": true' in done.stdout
         assert (b"md5" in done.stdout) == ("md5,sha1" in words)
@@ -67,8 +66,8 @@ def test_a_stream_is_verified_in_one_pass(digests, hone, source, out, target):
 def writes(hone, strace, work, words, stdin):
     """What each pwrite64() of a run returned."""
     log = work / "trace"
-    done = hone.run(*words, stdin=None, input=stdin, before=[
-        *strace, "-o", str(log), "-e", "trace=pwrite64"])
+    done = hone.run(*words, input=stdin,
+                    before=[*strace, "-o", str(log), "-e", "trace=pwrite64"])
     assert done.returncode == 0, done
     # A call has two lines if the thread that reads stdin ends during it.
     return [int(n) for n in re.findall(
@@ -85,7 +84,7 @@ def test_a_write_that_was_lost_is_found(hone, strace, source, work, out, fmt):
         (out / "d").unlink()
         unread = UNREAD.get(fmt, 0)
         for number, length in enumerate(made, 1):
-            done = hone.run(*words, stdin=None, input=stdin, before=[
+            done = hone.run(*words, input=stdin, before=[
                 *strace, "-qq", "-o", "/dev/null", "-e", "trace=pwrite64",
                 "-e", f"inject=pwrite64:retval={length}:when={number}"])
             if done.returncode == 0 and unread:
@@ -107,7 +106,7 @@ def test_a_stream_on_a_larger_target_is_followed_by_zeros(digests, hone, source,
     words = ["convert", "-q", "-n", "--verify", "-f", "raw"]
 
     def run(*more):
-        return hone.run(*words, *more, "-", target, stdin=None, input=content)
+        return hone.run(*words, *more, "-", target, input=content)
     # One thread has the same memory for each chunk.
     for threads in [], ["-m", "1"]:
         target.write_bytes(b"old" * (3 * MI))
@@ -135,10 +134,10 @@ def test_what_follows_a_stream_is_read_as_far_as_the_first_data(
         hone, strace, source, work):
     content = source.read_bytes()
     (work / "target").write_bytes(content + b"rest" * (16 * MI))
-    done = hone.run("convert", "-q", "-n", "--verify", "--target-is-zero",
-                    "-m", "1", "-f", "raw", "-", work / "target", stdin=None,
-                    input=content, before=[*strace, "-o", work / "trace",
-                                           "-e", "trace=preadv2,pread64"])
+    done = hone.run(
+        "convert", "-q", "-n", "--verify", "--target-is-zero", "-m", "1", "-f", "raw",
+        "-", work / "target", input=content,
+        before=[*strace, "-o", work / "trace", "-e", "trace=preadv2,pread64"])
     assert f"at offset {len(content)} when" in error_line(done.stderr)
     read = sum(int(n) for n in re.findall(
         r"pread.*\) = (\d+)$", (work / "trace").read_text(), re.M))

@@ -10,8 +10,6 @@ import hashlib
 import os
 import pathlib
 import shutil
-import ssl
-import subprocess
 import sys
 import tempfile
 
@@ -22,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 # pylint: disable=wrong-import-position
 import dns_server  # noqa: E402
 from empty import BUILT, Empty, need_static  # noqa: E402
+from http_server import certificate, tls_of  # noqa: E402
 
 MIB = 1 << 20
 
@@ -56,27 +55,14 @@ def fixture_disk():
     return block + bytes(3 * MIB) + block[:MIB // 2] + bytes(MIB // 2)
 
 
-def certificate(folder, name):
-    """The path of a new certificate and its key."""
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-         "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-         f"/CN={name}", "-addext",
-         "subjectAltName=IP:127.0.0.1,DNS:*.example.org", "-keyout",
-         f"{name}.pem", "-out", f"{name}.crt"], cwd=folder, check=True,
-        stderr=subprocess.DEVNULL)
-    return folder / f"{name}.crt", folder / f"{name}.pem"
-
-
 @pytest.fixture(scope="session", name="secure")
 def fixture_secure(tmp_path_factory):
     """The TLS of a server, its certificate, and that of another one."""
-    folder = tmp_path_factory.mktemp("certificates")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    paths = certificate(folder, "server")
-    context.load_cert_chain(*paths)
-    return (context, paths[0].read_bytes(),
-            certificate(folder, "other")[0].read_bytes())
+    folder, other = map(tmp_path_factory.mktemp, ("server", "other"))
+    names = "IP:127.0.0.1,DNS:*.example.org"
+    certificates = [certificate(folder, names, "server").read_bytes(),
+                    certificate(other, names, "other").read_bytes()]
+    return tls_of(folder), *certificates
 
 
 @pytest.fixture(scope="session", name="network", autouse=True)
