@@ -80,35 +80,7 @@ class Itself extends Calls
     function __construct() { parent::__construct('itself', fn($it) => ['it' => $it]); }
 }
 
-class Inner extends Calls
-{
-    private array $data;
-
-    function __unserialize(array $data): void
-    {
-        parent::__unserialize($data);
-        $this->data = $data;
-    }
-}
-
 class Slots { public $first, $second; }
-
-class Throws
-{
-    public function __construct(public string $name) {}
-    function __serialize(): array { return [$this->name]; }
-
-    function __unserialize(array $data): void
-    {
-        $this->name = $data[0];
-        echo "  unserialize $this->name\n";
-        if ($this->name === 'b') {
-            throw new Exception('by b');
-        }
-    }
-
-    function __destruct() { echo "  destruct $this->name\n"; }
-}
 
 function kept_as(): string
 {
@@ -141,23 +113,6 @@ compare('two that wake, in another order', new SleepsBackwards(new Wakes('a'), n
 compare('two objects in another order', new SleepsBackwards(new Data('a'), new Data('b')));
 ini_set('error_reporting', E_ALL & ~E_WARNING & ~E_DEPRECATED);
 compare('a name that does not exist', new SleepsWrong(1));
-
-echo "Integers as strings, of which unserialize() makes integers:\n";
-set_error_handler(function (int $level, string $message) {
-    if ($level === E_DEPRECATED) {
-        echo '  ', preg_replace('/.*(?=SplFixedArray)/', '', $message), "\n";
-    }
-    return true;
-});
-$fixed = SplFixedArray::fromArray([1]);
-@$fixed->{'-3'} = 4;
-@$fixed->{'03'} = 5;
-compare('in an answer', $fixed);
-$std = new stdClass();
-$std->{'5'} = new Calls('6', null);
-compare('in an object', $std);
-compare('below an answer', new Inner('7', fn() => [[$fixed->__serialize()]]));
-restore_error_handler();
 
 echo "Only serialize() can store the answer:\n";
 $text = new Left('left', fn() => [new Exception()]);
@@ -207,19 +162,6 @@ foreach ([[new Data('a'), 1], [new Wakes('plain')], [new Wakes('again')], [new D
     echo json_encode([@Cache::store('k', $value), kept_as()]), "\n";
 }
 
-echo "An exception of the second of three:\n";
-$value = [new Throws('a'), new Throws('b'), new Throws('c')];
-foreach (['unserialize' => fn() => unserialize(serialize($value)), 'fetch' => function () use ($value) {
-    Cache::store('k', $value);
-    return Cache::fetch('k');
-}] as $how => $run) {
-    try {
-        $run();
-    } catch (Exception $error) {
-        echo "$how: ", $error->getMessage(), "\n";
-    }
-}
-$value = null;
 ?>
 --EXPECT--
 __sleep():
@@ -227,12 +169,6 @@ two arrays in another order: objects: sleep
 two that wake, in another order: serialized: sleep; sleep; wakeup b; wakeup a | wanted: sleep; wakeup b; wakeup a
 two objects in another order: serialized: sleep; serialize b; serialize a; sleep; serialize b; serialize a; unserialize b: name,of,7 NULL; unserialize a: name,of,7 NULL | wanted: sleep; serialize b; serialize a; unserialize b: name,of,7 NULL; unserialize a: name,of,7 NULL
 a name that does not exist: serialized: sleep; sleep | wanted: sleep
-Integers as strings, of which unserialize() makes integers:
-  SplFixedArray::$-3 is deprecated
-  SplFixedArray::$03 is deprecated
-in an answer: serialized: SplFixedArray::$03 is deprecated
-in an object: objects: serialize 6; unserialize
-below an answer: serialized: serialize 7; serialize 7; unserialize | wanted: serialize 7; unserialize
 Only serialize() can store the answer:
 an exception, the first time: serialized: serialize left; serialize left; unserialize | wanted: serialize left; unserialize
 an exception, again: serialized: serialize left; unserialize
@@ -278,15 +214,3 @@ The next value of the key:
 [false,"objects"]
   serialize d
 [true,"objects"]
-An exception of the second of three:
-  unserialize a
-  unserialize b
-  destruct a
-unserialize: by b
-  unserialize a
-  unserialize b
-  destruct a
-fetch: by b
-  destruct a
-  destruct b
-  destruct c
