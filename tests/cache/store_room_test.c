@@ -105,9 +105,7 @@ TEST(random_traffic_does_not_fragment)
 {
 	uint64_t random = support_seed();
 	stop_clock();
-	struct php_hone_store *store = make_store((size_t)64 << 20, 0);
-	struct php_hone_member m;
-	assert_ok(php_hone_member_join(&m, store));
+	struct php_hone_member m = join_new_store((size_t)64 << 20, 0);
 	size_t turns = 200000 / SLOW;
 	double used = 0;
 	unsigned failed = 0;
@@ -138,25 +136,20 @@ TEST(random_traffic_does_not_fragment)
 	struct php_hone_store_info info;
 	php_hone_store_info(&m, &info);
 	assert_ok(store_only(&m, 0, info.largest_value, 0));
-	php_hone_member_leave(&m);
-	php_hone_store_unmap(store);
+	end_store(&m);
 }
 
 /* Blocks that wait for an entry of their size are merged for a large one. */
 TEST(small_free_blocks_make_room)
 {
-	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
-	struct php_hone_member m;
-	assert_ok(php_hone_member_join(&m, store));
+	struct php_hone_member m = join_new_store((size_t)4 << 20, 1);
 	for (size_t i = 0; i < 1000; i++)
 		assert_ok(store_only(&m, i % 100, 500, 0));
-	assert_true(store->shards[0].sums[PHP_HONE_QUICK] != 0);
+	assert_true(m.store->shards[0].sums[PHP_HONE_QUICK] != 0);
 	struct php_hone_store_info info;
 	php_hone_store_info(&m, &info);
 	assert_ok(store_only(&m, 0, info.largest_value, 0));
-	assert_null(audit(&m));
-	php_hone_member_leave(&m);
-	php_hone_store_unmap(store);
+	end_store(&m);
 }
 
 /* ---- the hit rate ---- */
@@ -247,9 +240,7 @@ compare(double skew, size_t bytes_least, size_t bytes_more)
 		sum += lru->bytes[i];
 	}
 	lru->next[KEYS] = lru->prev[KEYS] = KEYS;
-	struct php_hone_store *store = make_store(sum / 2, 0);
-	struct php_hone_member m;
-	assert_ok(php_hone_member_join(&m, store));
+	struct php_hone_member m = join_new_store(sum / 2, 0);
 	struct php_hone_store_info info;
 	php_hone_store_info(&m, &info);
 	lru->most = info.size;
@@ -274,12 +265,10 @@ compare(double skew, size_t bytes_least, size_t bytes_more)
 	printf("# skew %.2f, %zu to %zu bytes: %.4f of fetches hit, of an "
 	       "ideal LRU %.4f\n",
 		skew, bytes_least, bytes_least + bytes_more, rate, lru_rate);
-	assert_null(audit(&m));
 	php_hone_store_info(&m, &info);
 	assert_true(info.evictions > 0);
 	assert_int_equal(info.expirations, 0);
-	php_hone_member_leave(&m);
-	php_hone_store_unmap(store);
+	end_store(&m);
 	free(lru);
 	free(data);
 	free(table);
@@ -482,9 +471,7 @@ TEST(stores_find_room_though_requests_have_most)
 /* What was free longer is out of the processor's cache. */
 TEST(values_of_one_size_take_turns_in_two_blocks)
 {
-	struct php_hone_store *store = make_store((size_t)8 << 20, 1);
-	struct php_hone_member m;
-	assert_ok(php_hone_member_join(&m, store));
+	struct php_hone_member m = join_new_store((size_t)8 << 20, 1);
 	const struct php_hone_entry *at[8];
 	char name[24];
 	/* Two blocks of that size, each with another entry after it. */
@@ -500,16 +487,13 @@ TEST(values_of_one_size_take_turns_in_two_blocks)
 	}
 	for (size_t i = 2; i < 8; i++)
 		assert_ptr_equal(at[i], at[i - 2]);
-	php_hone_member_leave(&m);
-	php_hone_store_unmap(store);
+	end_store(&m);
 }
 
 TEST(expired_entries_go_first)
 {
 	stop_clock();
-	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
-	struct php_hone_member m;
-	assert_ok(php_hone_member_join(&m, store));
+	struct php_hone_member m = join_new_store((size_t)4 << 20, 1);
 	php_hone_member_pin(&m);
 	/* Half of the memory for a second, nearly half for longer. */
 	for (size_t i = 0; i < 1800; i++) {
@@ -532,7 +516,5 @@ TEST(expired_entries_go_first)
 	assert_true(kept > 1600);
 	assert_true(info.expirations > 500);
 	php_hone_member_unpin(&m);
-	assert_null(audit(&m));
-	php_hone_member_leave(&m);
-	php_hone_store_unmap(store);
+	end_store(&m);
 }

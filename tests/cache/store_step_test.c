@@ -156,8 +156,8 @@ static void
 open_store(bool full)
 {
 	char name[24];
-	store = make_store((size_t)1 << 20, 1);
-	assert_ok(php_hone_member_join(&m, store));
+	m = join_new_store((size_t)1 << 20, 1);
+	store = m.store;
 	for (unsigned i = 0; i < FIXED; i++) {
 		name_fixed(name, i);
 		assert_ok(put_form(&m, name, i, 100 + i * 40, i % 2 != 0));
@@ -423,8 +423,8 @@ static unsigned
 watch(void (*run)(struct php_hone_member *child), unsigned keys)
 {
 	char name[24];
-	store = make_store((size_t)1 << 20, 1);
-	assert_ok(php_hone_member_join(&m, store));
+	m = join_new_store((size_t)1 << 20, 1);
+	store = m.store;
 	for (unsigned i = 0; i < keys; i++) {
 		name_of(name, i);
 		assert_ok(put(&m, name, i, 1000));
@@ -440,31 +440,15 @@ watch(void (*run)(struct php_hone_member *child), unsigned keys)
 	/* Not in vain. */
 	assert_true(something_ended());
 	php_hone_member_unpin(&m);
-	php_hone_member_leave(&m);
-	php_hone_store_unmap(store);
+	end_store(&m);
 	return failed;
 }
 
-TEST(what_is_replaced_is_not_known)
+TEST(what_ended_is_not_known)
 {
 	skip_if_nobody_can_be_killed();
 	assert_ok(watch(replace_known, FEW));
-}
-
-TEST(what_is_deleted_is_not_known)
-{
-	skip_if_nobody_can_be_killed();
 	assert_ok(watch(delete_known, FEW));
-}
-
-TEST(what_is_cleared_is_not_known)
-{
-	skip_if_nobody_can_be_killed();
 	assert_ok(watch(run_clear, FEW));
-}
-
-TEST(what_is_evicted_is_not_known)
-{
-	skip_if_nobody_can_be_killed();
 	assert_ok(watch(run_evict, MANY));
 }

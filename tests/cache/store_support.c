@@ -124,14 +124,30 @@ make_store(size_t size, unsigned shards)
 	return store;
 }
 
+struct php_hone_member
+join_new_store(size_t size, unsigned shards)
+{
+	struct php_hone_member member;
+	assert_ok(php_hone_member_join(&member, make_store(size, shards)));
+	return member;
+}
+
+void
+end_store(struct php_hone_member *member)
+{
+	struct php_hone_store *store = member->store;
+	assert_ok(audit_aloud(member));
+	php_hone_member_leave(member);
+	php_hone_store_unmap(store);
+}
+
 int
 member_setup(void **state)
 {
 	struct php_hone_member *m = calloc(1, sizeof *m);
 	assert_non_null(m);
 	stop_clock();
-	struct php_hone_store *store = make_store((size_t)8 << 20, 2);
-	assert_ok(php_hone_member_join(m, store));
+	*m = join_new_store((size_t)8 << 20, 2);
 	php_hone_member_pin(m);
 	*state = m;
 	return 0;
@@ -141,11 +157,9 @@ int
 member_teardown(void **state)
 {
 	struct php_hone_member *m = *state;
-	struct php_hone_store *store = m->store;
 	int result = audit_aloud(m);
 	php_hone_member_unpin(m);
-	php_hone_member_leave(m);
-	php_hone_store_unmap(store);
+	end_store(m);
 	free(m);
 	return result;
 }

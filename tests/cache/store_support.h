@@ -43,6 +43,9 @@ void wait_for_mutexes(bool without_limit);
 unsigned mutex_waits(void);
 
 struct php_hone_store *make_store(size_t size, unsigned shards);
+/* A member of a new store; and the end of both, with an audit. */
+struct php_hone_member join_new_store(size_t size, unsigned shards);
+void end_store(struct php_hone_member *member);
 
 /*
  * NULL if all that the store keeps agrees: blocks, free lists, index, sums; or
