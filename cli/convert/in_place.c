@@ -4,6 +4,7 @@
  * a regular file. It has no other name to appear under, so that it is guarded
  * in another way: its first and last MiB are written last.
  */
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,7 +29,8 @@ refuse_source(const struct job *job)
 			       : 0;
 	if (image_path_find(job->name, &path, &err) < 0)
 		return 0;
-	bool absent = path.fd < 0 && job->write.in_place;
+	bool absent =
+		job->write.in_place && path.fd < 0 && path.code == -ENOENT;
 	bool same = path.fd >= 0 &&
 		    (S_ISBLK(path.st.st_mode) || job->write.in_place) &&
 		    image_source_uses(job->src, path.fd);
