@@ -53,6 +53,7 @@
 /* Waits on one CPU without a longer one, before queue_give_way() tries: if
  * another program computes there, it gets a time slice meanwhile. */
 #define QUEUE_CALM_NS 20000000
+#define QUEUE_SLOW_MAX 7 /* that time doubles up to 2.56 s */
 /* A deadline from here on is not missed if another program gets the CPU. */
 #define QUEUE_FAR_NS 100000000
 /* After this time, each CPU has completed a store. */
@@ -70,7 +71,7 @@ struct queue_end {
 	uint32_t brief;    /* the last wait with a sleep was: queue_spin() */
 	/* Of queue_give_way(): */
 	uint32_t calm; /* ns of waits, since one that took a time slice */
-	uint32_t slow; /* how often another program took the CPU */
+	uint32_t slow; /* how often the calm that is needed doubled */
 };
 
 #define QUEUE_WAITER 2u
@@ -359,28 +360,58 @@ static uint32_t
 queue_calm_needed(const struct queue_end *end)
 {
 	/* Relaxed, as cpu. */
+	return (uint32_t)QUEUE_CALM_NS
+	       << __atomic_load_n(&end->slow, __ATOMIC_RELAXED);
+}
+
+/* After a yield that gave the element. Half of the calm is needed from now on
+ * if yields have gone well for half of its time. */
+static void
+queue_gave_way(struct queue_end *end, uint32_t took)
+{
+	/* Relaxed, all: as cpu. */
+	uint32_t slow = __atomic_load_n(&end->slow, __ATOMIC_RELAXED);
+	uint32_t needed = queue_calm_needed(end), calm;
+
+	if (slow == 0)
+		return;
+	calm = __atomic_load_n(&end->calm, __ATOMIC_RELAXED) + took;
+	if (calm >= needed + needed / 2) {
+		__atomic_store_n(&end->slow, slow - 1, __ATOMIC_RELAXED);
+		calm = needed / 2;
+	}
+	__atomic_store_n(&end->calm, calm, __ATOMIC_RELAXED);
+}
+
+/* After a yield that another program used, or that gave nothing. */
+static void
+queue_lost_way(struct queue_end *end, bool slice)
+{
+	/* Relaxed, all: as cpu. */
 	uint32_t slow = __atomic_load_n(&end->slow, __ATOMIC_RELAXED);
 
-	return (uint32_t)QUEUE_CALM_NS << queue_least(slow, 7);
+	if (slice && slow < QUEUE_SLOW_MAX)
+		__atomic_store_n(&end->slow, slow + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&end->calm, 0, __ATOMIC_RELAXED);
 }
 
 /*
  * Gives the CPU to the thread that shares it: two threads that answer each
  * other then need 2.6 us for a reply, in place of 6.7 us with a sleep and a
  * wake (docs/design/ring.md). But a third program may get the CPU, for some
- * time slices. So the calm comes first, and is twice as long after each time
- * slice that was lost.
+ * time slices. So the calm comes first. It is twice as long after each time
+ * slice that was lost, and half as long when yields have gone well for a time.
  */
 static size_t
 queue_give_way(const struct queue_call *c, int64_t *began)
 {
 	struct queue_end *end = queue_end_of(c);
-	int64_t now = queue_now();
+	int64_t now = queue_now(), took;
 	size_t done = 0;
 
 	if (*began == 0)
 		*began = now;
-	/* Relaxed, all: as cpu. */
+	/* Relaxed: as cpu. */
 	if (__atomic_load_n(&end->calm, __ATOMIC_RELAXED) <
 			queue_calm_needed(end) ||
 		c->deadline - now < QUEUE_FAR_NS)
@@ -388,13 +419,11 @@ queue_give_way(const struct queue_call *c, int64_t *began)
 	(void)sched_yield();
 	if (queue_is_ready(c))
 		done = queue_try(c);
-	if (queue_now() - now >= QUEUE_SLICE_NS)
-		__atomic_store_n(&end->slow,
-			__atomic_load_n(&end->slow, __ATOMIC_RELAXED) + 1,
-			__ATOMIC_RELAXED);
-	else if (done > 0)
-		return done;
-	__atomic_store_n(&end->calm, 0, __ATOMIC_RELAXED);
+	took = queue_now() - now;
+	if (done > 0 && took < QUEUE_SLICE_NS)
+		queue_gave_way(end, (uint32_t)took);
+	else
+		queue_lost_way(end, took >= QUEUE_SLICE_NS);
 	return done;
 }
 

@@ -615,6 +615,29 @@ TEST(after_waits_below_a_time_slice_threads_of_a_cpu_yield_to_each_other)
 	close_kernel();
 }
 
+/* Yields that go well for half of the time make up for one time slice. */
+TEST(a_lost_time_slice_counts_until_yields_went_well_for_some_time)
+{
+	open_queue(1, 0);
+	kernel.on_wait = put_from_cpu_5;
+	kernel.step = 400000;
+	kernel.cpu = 4;
+	sleep_for_elements(1);
+	kernel.cpu = 5;
+	for (unsigned lost = 0; lost < 9; lost++) {
+		sleep_for_elements(50u << (lost < 7 ? lost : 7));
+		yield_for_an_element(put_late);
+	}
+	sleep_for_elements(6400);
+	for (unsigned calm = 6400; calm >= 100; calm /= 2)
+		for (unsigned i = 0; i < calm / 2; i++)
+			yield_for_an_element(put_one);
+	yield_for_an_element(put_late);
+	sleep_for_elements(100);
+	yield_for_an_element(put_one);
+	close_kernel();
+}
+
 static void
 fill_place(void)
 {
