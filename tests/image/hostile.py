@@ -23,6 +23,8 @@ class Defect:
     info: bool = False
     # tests of hone check that fail; None: it cannot be checked
     check: tuple = ("well_formed",)
+    # of the command: 1 if nothing is damaged
+    status: int = 3
     # of the Builder
     builder: dict = field(default_factory=dict)
     # of convert, map and compare; {folder} is replaced
@@ -84,9 +86,9 @@ def make_image(name, path):
 
 HUGE32, HUGE64 = 0xffffffff, 0xffffffffffffffff
 
-# name, fields, part of the sentence
+# name, fields, part of the sentence, and the exit status if it is not 3
 ROWS = [
-    ("version_4", {"version": 4}, "version 4"),
+    ("version_4", {"version": 4}, "version 4", 1),
     ("cluster_bits_22", {"cluster_bits": 22}, "cluster_bits 22"),
     ("size_huge", {"size": HUGE64}, "size 18446744073709551615"),
     ("l1_size_past_the_end", {"l1_size": 1 << 16}, "L1 table at 0x3000"),
@@ -95,10 +97,10 @@ ROWS = [
      "refcount table at 0x4000000000000"),
     ("snapshots_past_the_end", {"nb_snapshots": 1, "snapshots_offset": 1 << 40},
      "snapshot table at 0x10000000000"),
-    ("crypt_method_3", {"crypt_method": 3}, "crypt_method 3"),
+    ("crypt_method_3", {"crypt_method": 3}, "crypt_method 3", 1),
     ("luks_without_its_header", {"crypt_method": 2}, "crypt_method 2"),
     ("compression_type_2", {"incompatible_features": 8,
-                            "compression_type": 2}, "compression_type 2"),
+                            "compression_type": 2}, "compression_type 2", 1),
     ("header_length_past_the_cluster", {"header_length": 4104}, "header_length 4104"),
     ("raw_data_file_without_data_file", {"autoclear_features": 2},
      "bit 1 of autoclear_features"),
@@ -111,18 +113,19 @@ ROWS = [
      "has 4294967295 bytes"),
 ]
 
-for _name, _fields, _part in ROWS:
-    case(_name, _part, _fields)
+for _name, _fields, _part, *_status in ROWS:
+    case(_name, _part, _fields, status=(*_status, 3)[0])
 
 for _bit in (5, 31, 63):
     case(f"unknown_feature_{_bit}", f"bit {_bit}",
-         {"incompatible_features": 1 << _bit}, info=True, check=("unknown_features",))
+         {"incompatible_features": 1 << _bit}, info=True, status=1,
+         check=("unknown_features",))
 case("marked_corrupt", "is marked corrupt", {"incompatible_features": 2}, info=True,
      check=("corrupt",))
-case("encrypted", "is encrypted (aes)", {"crypt_method": 1}, info=True,
+case("encrypted", "is encrypted (aes)", {"crypt_method": 1}, info=True, status=1,
      check=("encryption",))
 case("data_file_without_name", "does not name it", {"incompatible_features": 4},
-     info=True, check=("data_file", "well_formed"))
+     info=True, status=1, check=("data_file", "well_formed"))
 # Bits that may be ignored, by definition.
 case("unknown_compatible_and_autoclear_features", "",
      {"compatible_features": HUGE64 & ~1, "autoclear_features": HUGE64 & ~3},
@@ -130,9 +133,9 @@ case("unknown_compatible_and_autoclear_features", "",
 # QEMU rounds it down.
 case("size_of_a_part_of_a_sector", "", {"size": MI - 255}, info=True)
 # Opened with -f qcow2 alone.
-case("magic_damaged", "first bytes 51 46 49 fc", {"magic": 0x514649fc})
+case("magic_damaged", "first bytes 51 46 49 fc", {"magic": 0x514649fc}, status=1)
 # Shorter than version 2, and than version 3.
-case("header_cut_at_71", "has 71 bytes, too few for a qcow2 header", length=71)
+case("header_cut_at_71", "has 71 bytes, too few for a qcow2 header", length=71, status=1)
 case("header_cut_at_103", "has 103 bytes, too few for a qcow2 header", length=103)
 # Nothing but zeros would be read.
 case("only_the_header", "L1 table at 0x3000", length=112)
@@ -174,13 +177,13 @@ case("feature_names_cut", "feature name table has 47 bytes",
 case("feature_name_for_the_terminal",
      "incompatible feature '\\x1b[2J" + "x" * 42 + "' (bit 9)",
      {"incompatible_features": 1 << 9},
-     [(FEATURE_NAMES, b"\0\x09\x1b[2J" + b"x" * 42)], info=True,
+     [(FEATURE_NAMES, b"\0\x09\x1b[2J" + b"x" * 42)], info=True, status=1,
      check=("unknown_features",))
 # The extension has 16 bytes; encryption is refused in any case.
 case("encryption_pointer_short", "pointer to the encryption header has 8 bytes",
      {"crypt_method": 2}, [(ENCRYPTION, bytes(8))])
 case("encryption_header_past_the_end", "is encrypted (luks)", {"crypt_method": 2},
-     [(ENCRYPTION, struct.pack(">QQ", 1 << 60, KI))], info=True,
+     [(ENCRYPTION, struct.pack(">QQ", 1 << 60, KI))], info=True, status=1,
      check=("encryption", "well_formed"))
 # Bitmaps are no part of the disk. The directory is in a hole of the file: zeros.
 case("bitmaps_huge", "", {"autoclear_features": 1}, [(BITMAPS, struct.pack(
@@ -193,7 +196,8 @@ case("bitmap_directory_of_64_mib", "", {"autoclear_features": 1},
 # Images that name other files: none of them is opened without leave.
 ALLOW = ("--allow-backing", "{folder}")
 ALLOW_DATA = ("--allow-data-file", "{folder}")
-BACKED, DATA = ("backing_file",), ("data_file",)
+OF_BACKING = {"info": True, "check": ("backing_file",), "status": 1}
+OF_DATA = {"info": True, "check": ("data_file",), "status": 1}
 
 
 def names(name, part, prefix=b"", suffix=b"", fmt=b"raw", allow=()):
@@ -201,8 +205,7 @@ def names(name, part, prefix=b"", suffix=b"", fmt=b"raw", allow=()):
     def make(image, folder):
         path = prefix.replace(b"FOLDER", os.fsencode(folder)) + suffix
         image.backing(path, fmt)
-    DEFECTS[name] = Defect(make, part, info=True, check=BACKED, decoy=True,
-                           options=allow)
+    DEFECTS[name] = Defect(make, part, decoy=True, options=allow, **OF_BACKING)
 
 
 names("backing_absolute", "is not opened without --allow-backing", b"FOLDER/", b"decoy")
@@ -237,24 +240,24 @@ names("backing_is_a_device", "is not below the allowed directory", b"/dev/zero",
 # Opening it would wait for ever.
 names("backing_is_a_fifo", "is not a regular file", b"decoy", allow=ALLOW)
 case("backing_is_itself", "the chain is a loop", backing=(b"image.qcow2", b"qcow2"),
-     info=True, check=BACKED, options=ALLOW)
+     options=ALLOW, **OF_BACKING)
 
 
-@defect("is not a regular file", info=True, check=BACKED, options=ALLOW)
+@defect("is not a regular file", options=ALLOW, **OF_BACKING)
 def backing_is_a_directory(image, folder):
     """Neither is a socket."""
     (folder / "folder").mkdir()
     image.backing(b"folder")
 
 
-@defect("is not below the allowed directory", info=True, check=BACKED, options=ALLOW)
+@defect("is not below the allowed directory", options=ALLOW, **OF_BACKING)
 def backing_through_a_symlink(image, folder):
     """Out of the directory that is allowed."""
     (folder / "link").symlink_to("/etc")
     image.backing(b"link/passwd")
 
 
-@defect("the chain is a loop", info=True, check=BACKED, options=ALLOW)
+@defect("the chain is a loop", options=ALLOW, **OF_BACKING)
 def backing_loop_of_three(image, folder):
     """The last one names the first."""
     image.backing(b"b.qcow2", b"qcow2")
@@ -264,7 +267,7 @@ def backing_loop_of_three(image, folder):
         below.write(folder / f"{name}.qcow2")
 
 
-@defect("the chain is a loop", info=True, check=BACKED, options=ALLOW)
+@defect("the chain is a loop", options=ALLOW, **OF_BACKING)
 def backing_loop_of_hard_links(image, folder):
     """Another name of the same file."""
     below = Builder()
@@ -274,7 +277,7 @@ def backing_loop_of_hard_links(image, folder):
     image.backing(b"b.qcow2", b"qcow2")
 
 
-@defect("is file 65 of the chain", info=True, check=BACKED, options=ALLOW)
+@defect("is file 65 of the chain", options=ALLOW, **OF_BACKING)
 def backing_chain_of_100(image, folder):
     """Each costs a descriptor."""
     image.backing(b"1.qcow2", b"qcow2")
@@ -284,7 +287,7 @@ def backing_chain_of_100(image, folder):
         below.write(folder / f"{depth}.qcow2")
 
 
-@defect("l1_size 4294967295 needs more", info=True, check=BACKED, options=ALLOW)
+@defect("l1_size 4294967295 needs more", options=ALLOW, **{**OF_BACKING, "status": 3})
 def backing_is_hostile(image, folder):
     """The sentence is about that file."""
     below = Builder()
@@ -296,20 +299,20 @@ def backing_is_hostile(image, folder):
 # The bytes of the disk would be those of any file: CVE-2024-32498. By QEMU's own
 # words, too.
 case("data_file_named", "is not opened without --allow-data-file", data_file=b"decoy",
-     info=True, check=DATA, decoy=True)
+     decoy=True, **OF_DATA)
 case("data_file_passwd", "is not opened without --allow-data-file",
-     data_file=b"/etc/passwd", info=True, check=DATA)
+     data_file=b"/etc/passwd", **OF_DATA)
 case("data_file_json", "begins with a protocol",
-     data_file=b'json:{"driver":"file","filename":"decoy"}', info=True, check=DATA,
-     options=ALLOW_DATA, decoy=True)
-case("data_file_is_a_fifo", "is not a regular file", data_file=b"decoy", info=True,
-     check=DATA, options=ALLOW_DATA, decoy=True)
+     data_file=b'json:{"driver":"file","filename":"decoy"}', decoy=True,
+     options=ALLOW_DATA, **OF_DATA)
+case("data_file_is_a_fifo", "is not a regular file", data_file=b"decoy", decoy=True,
+     options=ALLOW_DATA, **OF_DATA)
 case("data_file_outside", "is not below the allowed directory",
-     data_file=b"/etc/passwd", info=True, check=DATA, options=ALLOW_DATA)
+     data_file=b"/etc/passwd", options=ALLOW_DATA, **OF_DATA)
 
 
 @defect("data cluster of guest offset 0x0 at 0x0 with 4096 bytes lies past",
-        info=True, check=DATA, options=ALLOW_DATA)
+        options=ALLOW_DATA, **{**OF_DATA, "status": 3})
 def data_file_too_short(image, folder):
     """Zeros would be read."""
     (folder / "short").write_bytes(b"x" * 4095)
@@ -420,7 +423,8 @@ case("snapshot_with_a_larger_disk", "L1 table of the snapshot has 1 entry",
      snapshot={"own": True, "disk": 1 << 40}, info=True, check=("snapshots",),
      options=("--snapshot", "1"))
 case("snapshot_absent", "has no snapshot with the ID or name 'wanted'",
-     snapshot={"own": True}, info=True, check=(), options=("--snapshot", "wanted"))
+     snapshot={"own": True}, info=True, check=(), status=1,
+     options=("--snapshot", "wanted"))
 # Two states would change as one.
 case("snapshot_with_the_active_l1", "", snapshot={}, counts={3: 2}, info=True,
      check=("overlaps",))
@@ -441,7 +445,7 @@ def snapshot_table_passes_the_end(image, _folder):
     image.snapshots(image.snapshot(l1=own, name=b"n" * 4000), count=60)
 
 
-@defect("has 2 snapshots of the name 'wanted'", info=True, check=(),
+@defect("has 2 snapshots of the name 'wanted'", info=True, check=(), status=1,
         options=("--snapshot", "wanted"))
 def snapshot_ambiguous(image, _folder):
     """An ID would name one."""

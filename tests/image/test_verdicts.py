@@ -74,12 +74,9 @@ def test_hostile_qcow2_images(play, tmp_path):
 
 def test_hostile_vmdk_images(play, tmp_path):
     files = [sound(test_vmdk_hostile.packed().write, tmp_path)]
-    images = [row[0] for row in test_vmdk_hostile.HOSTILE.values()]
-    for change, _ in test_vmdk_hostile.CONTRADICTIONS.values():
-        images.append(test_vmdk_hostile.packed())
-        change(images[-1])
-    for number, image in enumerate(images):
-        files.append(image.write(tmp_path / f"{number}.vmdk"))
+    for name, (image, *_) in {**test_vmdk_hostile.HOSTILE,
+                              **test_vmdk_hostile.CONTRADICTIONS}.items():
+        files.append(image.write(tmp_path / f"{name}.vmdk"))
     compare(play, "vmdk", small(files), 66)
 
 

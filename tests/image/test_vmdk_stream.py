@@ -13,6 +13,7 @@ import qemu
 from harness import piped
 from qemu import KI, MI, SECTOR
 from test_hostile import Judge
+from test_vmdk_hostile import changed
 from vmdk_builder import ENTRIES, GRAIN, Builder, marker
 
 COVERED = ENTRIES * GRAIN * SECTOR
@@ -99,43 +100,11 @@ def test_a_stream_that_is_cut_names_the_grain(hone, work, cut, said):
     assert not (work / "out").exists()
 
 
-def swapped(image):
-    """Grains that are not in the order of the disk."""
-    image.order = lambda grains: [7, 0, 511, 1024, 1535]
-
-
-def first_entry(image):
-    """A table that has another grain at the beginning."""
-    image.change_table = lambda index, table: table[4:] + table[:4]
-
-
-def missing_grain(image):
-    """A table that does not have one of its grains."""
-    image.change_table = lambda index, table: bytes(4) + table[4:]
-
-
-def other_place(image):
-    """A table whose first grain is the second."""
-    image.change_table = lambda index, table: table[28:32] + table[4:]
-
-
-def late_grain(image):
+def late_grain():
     """A grain behind its table, which does not have it."""
+    image = built()
     image.extra = image.grain_bytes(1535, image.grains.pop(1535))
-
-
-def directory(index, sector):
-    """An entry of the directory."""
-    def change(image):
-        image.directory = {index: sector}
-    return change
-
-
-def member(name, value):
-    """Any member of the builder."""
-    def change(image):
-        setattr(image, name, value)
-    return change
+    return image
 
 
 def of_grain(number, size):
@@ -144,46 +113,48 @@ def of_grain(number, size):
 
 
 HOSTILE = {
-    "swapped": (swapped, "grains are not in the order of the disk; write it "
+    "swapped": (changed(built, order=lambda grains: [7, 0, 511, 1024, 1535]),
+                "grains are not in the order of the disk; write it "
                 "to a file first"),
-    "first_entry": (first_entry, "grain table 0 differs from the markers"),
-    "missing_grain": (missing_grain, "grain table 0 differs from the mark"),
-    "other_place": (other_place, "grain table 0 differs from the markers"),
-    "late_grain": (late_grain, "grain table 2 differs from the markers"),
-    "no_table": (directory(0, 0), "grain table 0 differs from the markers"),
-    "table_of_none": (directory(1, 128), "grain table 1 differs from the"),
-    "table_past_end": (directory(2, 1 << 31), "grain table 2 differs from"),
-    "footer": (member("footer_fields", {"gd": 130}),
+    "first_entry": (changed(built, change_table=lambda index, table: table[4:] + table[:4]),
+                    "grain table 0 differs from the markers"),
+    "missing_grain": (changed(built, change_table=lambda index, table: bytes(4) + table[4:]),
+                      "grain table 0 differs from the mark"),
+    "other_place": (changed(built, change_table=lambda index, table: table[28:32] + table[4:]),
+                    "grain table 0 differs from the markers"),
+    "late_grain": (late_grain(), "grain table 2 differs from the markers"),
+    "no_table": (changed(built, directory={0: 0}), "grain table 0 differs from the markers"),
+    "table_of_none": (changed(built, directory={1: 128}), "grain table 1 differs from the"),
+    "table_past_end": (changed(built, directory={2: 1 << 31}), "grain table 2 differs from"),
+    "footer": (changed(built, footer_fields={"gd": 130}),
                "gdOffset 130 of its footer is not that of the grain"),
-    "other_disk": (member("footer_fields", {"capacity": 1}),
+    "other_disk": (changed(built, footer_fields={"capacity": 1}),
                    "its header and its footer describe different disks"),
-    "footer_version": (member("footer_fields", {"version": 9}),
+    "footer_version": (changed(built, footer_fields={"version": 9}),
                        "version 9 of VMDK is not"),
-    "cut": (member("cut", SECTOR), "it ends at offset"),
-    "cut_more": (member("cut", 4 * SECTOR), "it ends at offset"),
-    "behind": (member("tail", bytes(SECTOR)), "has data behind the end of the stream"),
-    "end": (member("extra", marker(0, 0)[:-1] + b"x"), "has type 0 and no da"),
-    "unknown": (member("extra", marker(0, 9)), "has type 9 and no data"),
-    "directory_twice": (member("extra", marker(1, 2) + bytes(SECTOR)),
+    "cut": (changed(built, cut=SECTOR), "it ends at offset"),
+    "cut_more": (changed(built, cut=4 * SECTOR), "it ends at offset"),
+    "behind": (changed(built, tail=bytes(SECTOR)), "has data behind the end of the stream"),
+    "end": (changed(built, extra=marker(0, 0)[:-1] + b"x"), "has type 0 and no da"),
+    "unknown": (changed(built, extra=marker(0, 9)), "has type 9 and no data"),
+    "directory_twice": (changed(built, extra=marker(1, 2) + bytes(SECTOR)),
                         "has a second grain directory"),
-    "long_table": (member("extra", marker(5, 1) + bytes(5 * SECTOR)),
+    "long_table": (changed(built, extra=marker(5, 1) + bytes(5 * SECTOR)),
                    "has a grain table of 5 sectors, not 4"),
-    "endless_table": (member("extra", marker((1 << 64) - 1, 1)),
+    "endless_table": (changed(built, extra=marker((1 << 64) - 1, 1)),
                       "of 18446744073709551615 sectors, not 4"),
-    "grain_past_end": (member("extra", of_grain(1 << 40, 5)),
+    "grain_past_end": (changed(built, extra=of_grain(1 << 40, 5)),
                        "has disk sector 1099511627776, where no grain"),
-    "grain_between": (member("extra", of_grain(3 * 512 * GRAIN - 1, 5)),
+    "grain_between": (changed(built, extra=of_grain(3 * 512 * GRAIN - 1, 5)),
                       "has disk sector 196607, where no grain begins"),
-    "grain_twice": (member("extra", of_grain(1535 * GRAIN, 5)),
+    "grain_twice": (changed(built, extra=of_grain(1535 * GRAIN, 5)),
                     "grains are not in the order of the disk"),
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_stream(hone, work, name):
-    change, part = HOSTILE[name]
-    image = built()
-    change(image)
+    image, part = HOSTILE[name]
     path, out = image.write(work / "disk.vmdk"), work / "out.raw"
     for words in (["convert", "-O", "raw", "-", out], ["map", "-"], ["digest", "-"]):
         done = piped(hone.run, path, *words)
