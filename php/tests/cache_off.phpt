@@ -20,12 +20,13 @@ try {
 }
 $php = getenv('TEST_PHP_EXECUTABLE') . ' ' . getenv('TEST_PHP_EXTRA_ARGS');
 foreach (['-d hone.cache_cli=1 -d hone.cache_size=0', '-d hone.cache_cli=1 -d hone.cache_size=1k', '-d hone.cache_cli=1 -d hone.cache_pool=other',
-    '-d hone.cache_cli=1 -d hone.cache_size=0 -d "hone.cache_pools=\\"a=2M,b=4M\\""', '-d hone.cache_cli=1 -d "hone.cache_pools=\\"a=2M,b=4M\\"" -d hone.cache_pool=b',
+    '-d hone.cache_cli=1 -d hone.cache_size=0 -d "hone.cache_pools=\\"a=2M,b=4M\\""', '-d log_errors=1 -d hone.cache_cli=1 -d hone.cache_size=0 -d "hone.cache_pools=\\"a=2M\\""',
+    '-d hone.cache_cli=1 -d hone.cache_size=0 -d "hone.cache_pools=\\"a=2M\\"" -d hone.cache_pool=default', '-d hone.cache_cli=1 -d "hone.cache_pools=\\"a=2M,b=4M\\"" -d hone.cache_pool=b',
     '-d hone.cache_cli=1 -d "hone.cache_pools=\\"a,b=many,=2M,c=2M\\"" -d hone.cache_pool=c', '-d hone.apcu_compat=0', '-d apc.enable_cli=1', '-d apc.enable_cli=1 -d apc.enabled=0',
     '-d apc.enable_cli=1 -d apc.shm_size=8M', '-d apc.enable_cli=1 -d apc.shm_size=8', '-d apc.enable_cli=1 -d apc.shm_size=8M -d hone.cache_size=4M'] as $options) {
     echo "$options\n", shell_exec(str_replace("'", '', "$php $options") . ' -d html_errors=0 -d display_startup_errors=1 -r ' . escapeshellarg('
         $i = Hone\Cache::info();
-        echo json_encode([$i["enabled"], $i["reason"] ?? $i["pool"], $i["size"] ?? 0, $i["pools"], function_exists("apcu_fetch") ? apcu_enabled() : null, ini_get("apc.enable_cli"), ini_get("apc.enabled")]), "\n";') . ' 2>&1');
+        echo json_encode([$i["enabled"], $i["reason"] ?? $i["pool"], $i["size"] ?? 0, $i["pools"], function_exists("apcu_fetch") ? apcu_enabled() : null, ini_get("apc.enable_cli"), ini_get("apc.enabled"), @ini_get_all("apcu")["apc.enabled"]["global_value"], function_exists("apcu_store") && apcu_store("k", 1)]), "\n";') . ' 2>&1');
 }
 ?>
 --EXPECTF--
@@ -39,18 +40,24 @@ foreach (['-d hone.cache_cli=1 -d hone.cache_size=0', '-d hone.cache_cli=1 -d ho
 [false,false]
 APC must be enabled to use APCUIterator
 -d hone.cache_cli=1 -d hone.cache_size=0
-[false,"hone.cache_size is 0",0,[],false,"1","0"]
+[false,"hone.cache_size is 0",0,[],false,"1","0","0",false]
 -d hone.cache_cli=1 -d hone.cache_size=1k
 
 Warning: hone.cache_size: "1k": the size of a pool must be 1M to 128G; this pool is off in %s on line %d
-[false,"no store could be made",0,[],false,"1","0"]
+[false,"no store could be made",0,[],false,"1","0","1",false]
 -d hone.cache_cli=1 -d hone.cache_pool=other
 PHP Warning:  hone.cache_pool: "other" is not in hone.cache_pools; the cache is off in this process
-[false,"the pool of hone.cache_pool does not exist",0,{"default":33554432},false,"1","0"]
+[false,"the pool of hone.cache_pool does not exist",0,{"default":33554432},false,"1","0","1",false]
 -d hone.cache_cli=1 -d hone.cache_size=0 -d "hone.cache_pools=\"a=2M,b=4M\""
-[false,"hone.cache_pool is empty, and there is no pool of hone.cache_size",0,{"a":2097152,"b":4194304},false,"1","0"]
+[false,"hone.cache_pool is empty, and there is no pool of hone.cache_size",0,{"a":2097152,"b":4194304},false,"1","0","1",false]
+-d log_errors=1 -d hone.cache_cli=1 -d hone.cache_size=0 -d "hone.cache_pools=\"a=2M\""
+PHP Notice:  hone.cache_pool is empty, and there is no pool of hone.cache_size; the cache is off in this process
+[false,"hone.cache_pool is empty, and there is no pool of hone.cache_size",0,{"a":2097152},false,"1","0","1",false]
+-d hone.cache_cli=1 -d hone.cache_size=0 -d "hone.cache_pools=\"a=2M\"" -d hone.cache_pool=default
+PHP Warning:  hone.cache_pool: "default" is not in hone.cache_pools; the cache is off in this process
+[false,"the pool of hone.cache_pool does not exist",0,{"a":2097152},false,"1","0","1",false]
 -d hone.cache_cli=1 -d "hone.cache_pools=\"a=2M,b=4M\"" -d hone.cache_pool=b
-[true,"b",4194304,{"default":33554432,"a":2097152,"b":4194304},true,"1","1"]
+[true,"b",4194304,{"default":33554432,"a":2097152,"b":4194304},true,"1","1","1",true]
 -d hone.cache_cli=1 -d "hone.cache_pools=\"a,b=many,=2M,c=2M\"" -d hone.cache_pool=c
 
 Warning: hone.cache_pools: "a": the form must be NAME=SIZE; this pool is off in %s on line %d
@@ -58,16 +65,16 @@ Warning: hone.cache_pools: "a": the form must be NAME=SIZE; this pool is off in 
 Warning: hone.cache_pools: "b=many": the size must be a number such as 64M or 1G; this pool is off in %s on line %d
 
 Warning: hone.cache_pools: "=2M": a name must have 1 to 31 bytes; this pool is off in %s on line %d
-[true,"c",2097152,{"default":33554432,"c":2097152},true,"1","1"]
+[true,"c",2097152,{"default":33554432,"c":2097152},true,"1","1","1",true]
 -d hone.apcu_compat=0
-[false,"hone.cache_cli is off",0,[],null,false,false]
+[false,"hone.cache_cli is off",0,[],null,false,false,null,false]
 -d apc.enable_cli=1
-[true,"default",33554432,{"default":33554432},true,"1","1"]
+[true,"default",33554432,{"default":33554432},true,"1","1","1",true]
 -d apc.enable_cli=1 -d apc.enabled=0
-[true,"default",33554432,{"default":33554432},false,"1","0"]
+[true,"default",33554432,{"default":33554432},false,"1","0","0",false]
 -d apc.enable_cli=1 -d apc.shm_size=8M
-[true,"default",8388608,{"default":8388608},true,"1","1"]
+[true,"default",8388608,{"default":8388608},true,"1","1","1",true]
 -d apc.enable_cli=1 -d apc.shm_size=8
-[true,"default",8388608,{"default":8388608},true,"1","1"]
+[true,"default",8388608,{"default":8388608},true,"1","1","1",true]
 -d apc.enable_cli=1 -d apc.shm_size=8M -d hone.cache_size=4M
-[true,"default",4194304,{"default":4194304},true,"1","1"]
+[true,"default",4194304,{"default":4194304},true,"1","1","1",true]
