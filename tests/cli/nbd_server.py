@@ -27,7 +27,9 @@ class Server:
     lives: so many connections are closed at close_at; None: all.
     extents(offset, length): the (length, flags) of block status; None: none.
     errors: {kind of request: error}; silent: kinds that get no answer.
-    read(connection, cookie, offset, length): answers to a read.
+    later_size: that of the export after a connection was lost.
+    read, status(connection, cookie, offset, length): answers to a read and to a
+    question for block status.
     wrote(connection, cookie): answers to a write, which is done.
     """
 
@@ -41,7 +43,9 @@ class Server:
         self.extents = how.pop("extents", None)
         self.errors = how.pop("errors", {})
         self.silent = how.pop("silent", ())
+        self.later_size = how.pop("later_size", None)
         self.read = how.pop("read", None)
+        self.status = how.pop("status", None)
         self.wrote = how.pop("wrote", None)
         self.structured = how.pop("structured", True)
         assert not how, how
@@ -143,6 +147,8 @@ class Connection:
         data = self.take(length)
         server = self.server
         size = len(server.disk) if server.size is None else server.size
+        if server.closed and server.later_size:
+            size = server.later_size
         if option == STRUCTURED_REPLY and server.structured:
             self.structured = True
             self.reply(option, ACK)
@@ -197,6 +203,8 @@ class Connection:
                 return server.read(self, cookie, offset, length)
             self.answer(cookie, data=bytes(server.disk[offset:offset + length]),
                         offset=offset)
+        elif kind == BLOCK_STATUS and server.status:
+            return server.status(self, cookie, offset, length)
         elif kind == BLOCK_STATUS:
             self.chunk(cookie, 5, struct.pack(">I", 1) + b"".join(
                 struct.pack(">II", *extent)

@@ -81,7 +81,7 @@ class Nginx:
         self.folder = folder
         sockets = [listening(), listening()]
         self.plain, self.tls = (one.getsockname()[1] for one in sockets)
-        certificate(folder)
+        self.cert = certificate(folder)
         (folder / "files").mkdir()
         (folder / "nginx.conf").write_text(config.format(
             folder=folder, plain=self.plain, tls=self.tls,
@@ -97,6 +97,10 @@ class Nginx:
                     f"{fd};" for fd in fds)})
         for one in sockets:
             one.close()
+
+    def url(self, path="/disk.img"):
+        """An address with TLS."""
+        return f"https://localhost:{self.tls}{path}"
 
     def said(self):
         """The log of its errors."""
@@ -145,7 +149,7 @@ def stranger(tmp_path):
 
 def trusted(nginx):
     """The settings under which its certificate is good."""
-    return {"CURL_CA_BUNDLE": str(nginx.folder / "cert.pem")}
+    return {"CURL_CA_BUNDLE": str(nginx.cert)}
 
 
 def folder_of(cert):
@@ -169,15 +173,14 @@ def copy(web, nginx, out, url, *words, **kwargs):
 
 
 def test_ranges_by_http_2_and_tls(web, nginx, out):
-    done = copy(web, nginx, out, f"https://localhost:{nginx.tls}/disk.img?h2",
-                env=trusted(nginx))
+    done = copy(web, nginx, out, nginx.url("/disk.img?h2"), env=trusted(nginx))
     assert done.warned == 0
     for line in nginx.requests("?h2", 3):
         assert line.startswith("HTTP/2.0 206 /disk.img?h2 bytes="), line
 
 
 def test_no_keys_are_written(web, nginx, out, work):
-    copy(web, nginx, out, f"https://localhost:{nginx.tls}/disk.img",
+    copy(web, nginx, out, nginx.url(),
          env={**trusted(nginx), "SSLKEYLOGFILE": str(work / "keys")})
     assert not (work / "keys").exists()
 
@@ -199,8 +202,7 @@ def test_without_ranges(web, nginx, out, scheme):
 
 def test_the_end_of_a_stream_of_http_2_is_an_end(web, nginx, out):
     """nginx does not know the length of what it looks for directives."""
-    copy(web, nginx, out, f"https://localhost:{nginx.tls}/endless/disk.img?e",
-         env=trusted(nginx))
+    copy(web, nginx, out, nginx.url("/endless/disk.img?e"), env=trusted(nginx))
     assert nginx.requests("?e", 1)[-1].startswith("HTTP/2.0 200 ")
 
 
@@ -211,7 +213,7 @@ def test_the_end_of_tls_is_no_end(web, nginx, out, notify):
         if notify:
             with contextlib.suppress(OSError):
                 handler.connection.unwrap()
-    pem = ["--cacert", nginx.folder / "cert.pem"]
+    pem = ["--cacert", nginx.cert]
     with Server(images.noise(MI), script(head(200, {}), send(), close, hang_up),
                 tls_of(nginx.folder)) as server:
         url = server.url().replace("127.0.0.1", "localhost")
@@ -222,27 +224,24 @@ def test_the_end_of_tls_is_no_end(web, nginx, out, notify):
 
 
 def test_a_limit_of_the_rate(web, nginx, out):
-    copy(web, nginx, out, f"https://localhost:{nginx.tls}/slow/disk.img",
-         env=trusted(nginx))
+    copy(web, nginx, out, nginx.url("/slow/disk.img"), env=trusted(nginx))
 
 
 def test_a_redirect_from_http_to_https_and_not_back(web, nginx, out):
     copy(web, nginx, out, f"http://localhost:{nginx.plain}/up/", env=trusted(nginx))
-    said = web.fails("convert", f"https://localhost:{nginx.tls}/down/",
+    said = web.fails("convert", nginx.url("/down/"),
                      out / "d", env=trusted(nginx))
     assert "the server redirects from https to http" in said
     assert not os.listdir(out)
 
 
 def test_who_is_trusted(web, nginx, out):
-    url = f"https://localhost:{nginx.tls}/disk.img"
-    cert = nginx.folder / "cert.pem"
-    copy(web, nginx, out, url, env={"SSL_CERT_FILE": str(cert)})
-    copy(web, nginx, out, url, env={"SSL_CERT_FILE": "/dev/null",
-                                    "CURL_CA_BUNDLE": str(cert)})
-    copy(web, nginx, out, url, env={"SSL_CERT_DIR": folder_of(cert)})
-    for address in url, url.replace("localhost", "127.0.0.1"):
-        env = {} if address == url else trusted(nginx)
+    copy(web, nginx, out, nginx.url(), env={"SSL_CERT_FILE": str(nginx.cert)})
+    copy(web, nginx, out, nginx.url(), env={
+        "SSL_CERT_FILE": "/dev/null", "CURL_CA_BUNDLE": str(nginx.cert)})
+    copy(web, nginx, out, nginx.url(), env={"SSL_CERT_DIR": folder_of(nginx.cert)})
+    for address in nginx.url(), nginx.url().replace("localhost", "127.0.0.1"):
+        env = {} if address == nginx.url() else trusted(nginx)
         said = web.fails("info", address, env=env)
         assert "SSL" in said and "certificate" in said.lower(), said
         # Another authority would not help with the name of the host.
@@ -253,15 +252,14 @@ def test_who_is_trusted(web, nginx, out):
 @pytest.mark.parametrize("variable", [None, "SSL_CERT_FILE", "CURL_CA_BUNDLE"])
 def test_without_any_authority(web, nginx, strace, work, variable):
     """As on a system without ca-certificates."""
-    url = f"https://localhost:{nginx.tls}/disk.img"
     missing = work / "missing.pem"
     before = [*strace, "-qq", "-o", "/dev/null", *(
         word for name in BUNDLES for word in ("-P", name)), "-e",
         "inject=?open,openat,?access,?faccessat:error=ENOENT"]
     said = web.fails(
-        "info", url, before=() if variable else before,
+        "info", nginx.url(), before=() if variable else before,
         env={variable: str(missing)} if variable else {})
-    assert said == f"hone: {url}: " + (
+    assert said == f"hone: {nginx.url()}: " + (
         f"{variable} names '{missing}', which has no certificate that can be "
         "read" if variable else
         "there are no certificates of authorities here: install "
@@ -274,10 +272,9 @@ def test_an_option_names_who_is_trusted(web, nginx, out, command):
     path = nginx.folder / "files" / "disk.qcow2"
     web.ok("convert", "-q", "--force", "-f", "raw", "-O", "qcow2",
            nginx.folder / "files" / "disk.img", path)
-    url = f"https://localhost:{nginx.tls}/disk.qcow2"
-    cert = nginx.folder / "cert.pem"
-    for words in (["--cacert", cert], ["--capath", folder_of(cert)],
-                  ["--capath", f"{nginx.folder}:{folder_of(cert)}"], []):
+    url = nginx.url("/disk.qcow2")
+    for words in (["--cacert", nginx.cert], ["--capath", folder_of(nginx.cert)],
+                  ["--capath", f"{nginx.folder}:{folder_of(nginx.cert)}"], []):
         last = {"convert": [out / f"d{len(os.listdir(out))}"],
                 "compare": [path]}.get(command, [])
         if words:
@@ -288,8 +285,7 @@ def test_an_option_names_who_is_trusted(web, nginx, out, command):
 
 def test_an_option_has_precedence_over_the_environment(web, nginx, stranger, out):
     """In each, one certificate is good: that of the option, or the other."""
-    url = f"https://localhost:{nginx.tls}/disk.img"
-    good, bad = nginx.folder / "cert.pem", stranger
+    url, good, bad = nginx.url(), nginx.cert, stranger
     for one, other, works in (good, bad, True), (bad, good, False):
         for option in ["--cacert", one], ["--capath", folder_of(one)]:
             for env in ({"CURL_CA_BUNDLE": str(other)},
@@ -312,7 +308,7 @@ def test_an_option_replaces_what_the_system_trusts(
     value = stranger if option == "--cacert" else folder_of(stranger)
     for words in [], [option, value]:
         said = web.fails(
-            "info", *words, f"https://localhost:{nginx.tls}/disk.img",
+            "info", *words, nginx.url(),
             before=[*strace, "-o", str(log), "-e", "trace=%file"])
         assert "certificate" in said
         found = SYSTEM.search(log.read_text())
@@ -348,39 +344,36 @@ def test_a_file_without_a_certificate(web, out, work, text, said):
     lambda lines: [lines[0], "AAAA", lines[-1]]])
 def test_a_damaged_certificate(web, nginx, work, cut):
     path = work / "ca.pem"
-    lines = (nginx.folder / "cert.pem").read_text().splitlines()
+    lines = nginx.cert.read_text().splitlines()
     path.write_text("\n".join(cut(lines)) + "\n")
-    said = web.fails("info", "--cacert", path,
-                     f"https://localhost:{nginx.tls}/disk.img")
+    said = web.fails("info", "--cacert", path, nginx.url())
     assert said == f"hone: {path}: has a certificate that is not valid"
 
 
 def test_a_folder_of_certificates_that_is_none(web, nginx, work, out):
-    url = f"https://localhost:{nginx.tls}/disk.img"
-    cert = nginx.folder / "cert.pem"
     for value, name, said in (
             (work / "none", work / "none", "cannot be opened: No such file"),
-            (cert, cert, "is not a directory"),
-            (f"{folder_of(cert)}:{cert}", cert, "is not a directory")):
-        got = web.fails("info", "--capath", value, url)
+            (nginx.cert, nginx.cert, "is not a directory"),
+            (f"{folder_of(nginx.cert)}:{nginx.cert}", nginx.cert,
+             "is not a directory")):
+        got = web.fails("info", "--capath", value, nginx.url())
         assert got.startswith(f"hone: {name}: {said}"), got
     for option in "--cacert", "--capath":
         assert f"{option}: the name is empty" in web.misused(
-            "convert", option, "", url, out / "d")
+            "convert", option, "", nginx.url(), out / "d")
     assert not os.listdir(out)
 
 
 def test_an_option_names_who_is_trusted_for_a_list_of_digests(web, nginx, stranger):
     """And the fields of the image's host do not go to that of the list."""
     image = nginx.folder / "files" / "disk.img"
-    cert = nginx.folder / "cert.pem"
     sums = f"{hashlib.sha256(image.read_bytes()).hexdigest()} *disk.img\n"
     token = nginx.folder / "token"
     token.write_text("X-Token: secret\n")
     with Server(sums.encode(), context=tls_of(nginx.folder)) as server:
         url = server.url("/SHA256SUMS").replace("127.0.0.1", "localhost")
         words = ["digest", "-f", "raw", "--http-header", f"@{token}", "--expect", url]
-        for option in ["--cacert", cert], ["--capath", folder_of(cert)]:
+        for option in ["--cacert", nginx.cert], ["--capath", folder_of(nginx.cert)]:
             web.ok(*words, *option, image)
         assert "certificate" in web.fails(
             *words, "--cacert", stranger, image, env=trusted(nginx))
@@ -392,13 +385,13 @@ def test_an_option_names_who_is_trusted_for_a_list_of_digests(web, nginx, strang
 def test_a_proxy_with_tls(web, nginx, out):
     """It may have a certificate of --capath, and none of --cacert, as for
     curl."""
-    cert = nginx.folder / "cert.pem"
     url = f"http://{NOWHERE}:81/a?b"
     with Server(images.noise(MI), context=tls_of(nginx.folder)) as server:
         env = {"http_proxy": server.url("").replace("127.0.0.1", "localhost")}
-        web.copies(server, out, "--capath", folder_of(cert), url=url, env=env)
-        web.copies(server, out, url=url, env={**env, "SSL_CERT_DIR": folder_of(cert)})
-        for words in [], ["--cacert", cert]:
+        web.copies(server, out, "--capath", folder_of(nginx.cert), url=url, env=env)
+        web.copies(server, out, url=url, env={
+            **env, "SSL_CERT_DIR": folder_of(nginx.cert)})
+        for words in [], ["--cacert", nginx.cert]:
             assert web.refuses(server, out, *words, url=url, env=env).endswith(
                 "; --capath DIR trusts other authorities, also of a proxy")
 
@@ -474,7 +467,7 @@ def test_tls_that_fails_after_the_first_answer(web, nginx, out):
                 return None
             return handler.status(302, Location=(f"https://localhost:{plain.port}/a"))
         with Server(content, answer, tls_of(nginx.folder)) as server:
-            web.refuses(server, out, "--cacert", nginx.folder / "cert.pem",
+            web.refuses(server, out, "--cacert", nginx.cert,
                         url=server.url().replace("127.0.0.1", "localhost"),
                         code=4)
 

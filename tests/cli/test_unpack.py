@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import images
-from harness import PEAK, Web, need, take_peak, write
+from harness import PEAK, Web, assert_reads_as, need, take_peak, write
 from http_server import Server
 from images import KI, LIBRARIES, MI, PACK, SUFFIX, zstd
 from test_http import chunked
@@ -39,36 +39,13 @@ def qcow2(hone, small, work):
     return path
 
 
-def digest(hone, image, *options):
-    """The digest of the content that the command computes."""
-    return hone.ok("digest", "-a", "md5", *options, image).stdout.split()[0]
-
-
-@pytest.mark.parametrize("format_, threads", [("raw", "1"), ("qcow2", "3")])
-def test_every_command_reads_a_packed_image(hone, small, qcow2, work, packing,
-                                            format_, out, threads):
-    hone.need("OpenSSL")
-    plain = small if format_ == "raw" else qcow2
-    packed = write(work, f"a.{format_}{SUFFIX[packing]}",
-                   PACK[packing](plain.read_bytes()))
-    for target in ("x.raw", "x.qcow2"):
-        hone.ok("convert", "-q", "-m", threads, packed, out / target)
-        hone.ok("compare", "-q", out / target, small)
-    hone.ok("compare", "-q", "--strict", packed, plain)
-    hone.ok("compare", "-q", "--strict", plain, packed)
-    assert digest(hone, packed) == digest(hone, plain)
-    ours = hone.json("map", "--json", packed)
-    theirs = hone.json("map", "--json", plain)
-    total = {}
-    for listed, sign in ((ours, 1), (theirs, -1)):
-        for extent in listed:
-            kind = "data" if extent["kind"] == "data" else "zero"
-            total[kind] = total.get(kind, 0) + sign * extent["length"]
-    assert not any(total.values())
-    found = hone.json("info", "--json", packed)
-    assert found["format"] == format_
-    assert found["file_size"] == packed.stat().st_size
-    assert hone.json("check", "--json", packed)["safe"]
+@pytest.mark.parametrize("form", ["raw", "qcow2"])
+def test_every_command_reads_a_packed_image(
+        hone, small, qcow2, work, packing, form, out):
+    plain = small if form == "raw" else qcow2
+    packed = write(work, f"a.{form}{SUFFIX[packing]}", PACK[packing](plain.read_bytes()))
+    assert_reads_as(hone, packed, plain, out)
+    assert hone.json("info", "--json", packed)["file_size"] == packed.stat().st_size
 
 
 def test_the_suffix_or_the_option_says_how_it_is_packed(hone, qcow2, work, packing):
