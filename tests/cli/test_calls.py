@@ -3,7 +3,6 @@
 import os
 import re
 import socket
-import stat
 
 import pytest
 
@@ -116,14 +115,6 @@ def test_a_name_that_is_taken_is_drawn_again(hone, strace, small, out, tmp_path)
     assert len(names) == 3, refused
 
 
-def test_a_link_stands_in_for_a_rename(hone, small, out):
-    """Older NFS lacks RENAME_NOREPLACE."""
-    Without(hone, NO_TMPFILE, rule("renameat2", "EINVAL")).ok(
-        "convert", "-q", small, out / "d")
-    assert os.listdir(out) == ["d"]
-    assert_same(small, out / "d", "raw")
-
-
 @pytest.mark.parametrize("rename", [[], [rule("renameat2", "EINVAL")]],
                          ids=["rename", "link"])
 @pytest.mark.parametrize("rules", [[], [NO_TMPFILE]], ids=["nameless", "named"])
@@ -137,16 +128,6 @@ def test_what_appears_meanwhile_is_not_replaced_without_force(
     assert b"already exists" in error
     assert os.listdir(out) == ["d"]
     assert (out / "d").read_bytes() == b"precious"
-
-
-def test_what_changes_its_mode_meanwhile_keeps_the_new_one(either, image, out):
-    (out / "d").write_bytes(b"old")
-    os.chmod(out / "d", 0o644)
-    with Stalled(either, "convert", "-q", "--force", image("filled_ext4"),
-                 out / "d") as held:
-        os.chmod(out / "d", 0o600)
-        assert held.go_on()[0] == 0
-    assert stat.S_IMODE(os.stat(out / "d").st_mode) == 0o600
 
 
 def test_a_directory_that_cannot_be_synced_loses_the_new_file(hone, strace, small, out):

@@ -124,39 +124,34 @@ def appears(hone, source, target, *options):
         result["status"], _, result["error"] = held.go_on()
 
 
-def test_what_appears_meanwhile_is_replaced_by_force_as_if_it_had_been_there(
-        either, image, out):
+def put(path, mode):
+    """A new file in the place of what is there."""
+    other = path.with_name("e")
+    other.write_bytes(b"new")
+    os.chmod(other, mode)
+    os.rename(other, path)
+
+
+# The mode of the file before, what happens to it meanwhile, and its mode then.
+MEANWHILE = {
+    "appears": (None, lambda path: put(path, 0o640), 0o640),
+    "is another one": (0o666, lambda path: put(path, 0o600), 0o600),
+    "has another mode": (0o644, lambda path: os.chmod(path, 0o600), 0o600),
+    "disappears": (0o640, os.unlink, 0o640),
+}
+
+
+@pytest.mark.parametrize("before, happen, after", MEANWHILE.values(), ids=MEANWHILE)
+def test_force_replaces_what_is_there_in_the_end_and_keeps_its_mode(
+        either, image, out, before, happen, after):
     source = image("filled_ext4")
+    if before:
+        put(out / "d", before)
     with appears(either, source, out / "d") as result:
-        (out / "d").write_bytes(b"new")
-        os.chmod(out / "d", 0o640)
+        happen(out / "d")
     assert result == {"status": 0, "error": b""}
     assert os.listdir(out) == ["d"]
-    assert os.stat(out / "d").st_mode & 0o777 == 0o640
-    assert_same(source, out / "d", "raw")
-
-
-def test_what_takes_the_place_meanwhile_hands_on_its_own_mode(either, image, out):
-    source = image("filled_ext4")
-    (out / "d").write_bytes(b"old")
-    os.chmod(out / "d", 0o666)
-    with appears(either, source, out / "d") as result:
-        (out / "e").write_bytes(b"new")
-        os.chmod(out / "e", 0o600)
-        os.rename(out / "e", out / "d")
-    assert result == {"status": 0, "error": b""}
-    assert os.stat(out / "d").st_mode & 0o777 == 0o600
-    assert_same(source, out / "d", "raw")
-
-
-def test_what_disappears_meanwhile_is_no_obstacle(either, image, out):
-    source = image("filled_ext4")
-    (out / "d").write_bytes(b"old")
-    os.chmod(out / "d", 0o640)
-    with appears(either, source, out / "d") as result:
-        os.unlink(out / "d")
-    assert result == {"status": 0, "error": b""}
-    assert os.stat(out / "d").st_mode & 0o777 == 0o640
+    assert os.stat(out / "d").st_mode & 0o777 == after
     assert_same(source, out / "d", "raw")
 
 

@@ -211,12 +211,15 @@ def test_force_gives_no_acl_to_a_file_that_had_none(either, small, out):
     assert acl(out / "d") == ["user::rw-", "group::---", "other::r--"]
 
 
-@pytest.mark.parametrize("bits", [0o600, 0o640, 0o604, 0o466, 0o066, 0])
-def test_force_keeps_every_permission_bit(either, small, out, bits):
+@pytest.mark.parametrize("bits, got", [
+    *((bits, bits) for bits in (0o600, 0o640, 0o604, 0o466, 0o066, 0)), (0o6755, 0o755)],
+    ids=oct)
+def test_force_keeps_every_permission_bit(either, small, out, bits, got):
+    """But what runs as its owner does so no more."""
     (out / "d").write_bytes(b"old")
     os.chmod(out / "d", bits)
     either.ok("convert", "-q", "--force", small, out / "d")
-    assert mode(out / "d") == bits
+    assert mode(out / "d") == got
 
 
 NO_CHOWN = rule("fchown", "EPERM")
@@ -239,25 +242,29 @@ def test_who_was_kept_out_stays_out_when_the_owner_cannot_be_kept(
     assert mode(out / "d") == new
 
 
-def test_an_acl_whose_group_cannot_be_kept_gives_the_new_group_nothing(
-        hone, root, small, out):
-    (out / "d").write_bytes(b"old")
-    os.chown(out / "d", 0, GROUP)
-    setfacl("-m", f"u:{OTHER}:rw,g::r,m::rw,o::rw", out / "d")
-    Without(hone, NO_CHOWN).ok("convert", "-q", "--force", small, out / "d")
-    assert acl(out / "d") == [
-        "user::rw-", f"user:{OTHER}:rw-", "group::---", "mask::rw-",
-        "other::r--"]
+# Whose file has which ACL, and the ACL then.
+LOST = {
+    "the new group gets nothing": (
+        0, GROUP, f"u:{OTHER}:rw,g::r,m::rw,o::rw",
+        ["user::rw-", f"user:{OTHER}:rw-", "group::---", "mask::rw-", "other::r--"]),
+    "the mask limits the old group": (
+        0, GROUP, f"u:{OTHER}:rw,g::rw,m::r,o::rw",
+        ["user::rw-", f"user:{OTHER}:rw-", "group::---", "mask::r--", "other::r--"]),
+    "nobody gets more of the owner": (
+        OTHER, 0, f"u::r,g:{GROUP}:rw,g::rw,m::rw,o::rw",
+        ["user::r--", "group::r--", f"group:{GROUP}:r--", "mask::rw-", "other::r--"]),
+}
 
 
-def test_an_acl_whose_owner_cannot_be_kept_gives_nobody_more(hone, root, small, out):
+@pytest.mark.parametrize("owner, group, entries, then", LOST.values(), ids=LOST)
+def test_an_acl_whose_owner_or_group_cannot_be_kept(
+        hone, root, small, out, owner, group, entries, then):
+    """The old owner and the old group then have the permissions of all others."""
     (out / "d").write_bytes(b"old")
-    os.chown(out / "d", OTHER, 0)
-    setfacl("-m", f"u::r,g:{GROUP}:rw,g::rw,m::rw,o::rw", out / "d")
+    os.chown(out / "d", owner, group)
+    setfacl("-m", entries, out / "d")
     Without(hone, NO_CHOWN).ok("convert", "-q", "--force", small, out / "d")
-    assert acl(out / "d") == [
-        "user::r--", "group::r--", f"group:{GROUP}:r--", "mask::rw-",
-        "other::r--"]
+    assert acl(out / "d") == then
 
 
 def test_force_keeps_the_attributes_of_the_user(either, small, out):
@@ -314,13 +321,6 @@ def test_who_may_not_write_the_directory_learns_it_before_the_copy(either, someb
         assert "cannot be created: Permission denied" in said
 
 
-def test_what_runs_as_its_owner_does_so_no_more(either, small, out):
-    (out / "d").write_bytes(b"old")
-    os.chmod(out / "d", 0o6755)
-    either.ok("convert", "-q", "--force", small, out / "d")
-    assert mode(out / "d") == 0o755
-
-
 def test_the_group_is_kept_where_the_owner_cannot_be(either, somebody):
     who, place = somebody
     (place / "d").write_bytes(b"old")
@@ -331,15 +331,3 @@ def test_the_group_is_kept_where_the_owner_cannot_be(either, somebody):
     got = os.stat(place / "d")
     assert (got.st_uid, got.st_gid) == (OTHER, GROUP)
     assert mode(place / "d") == 0o444
-
-
-def test_the_mask_of_an_acl_limits_the_group_that_cannot_be_kept(
-        hone, root, small, out):
-    """The old group then has the permissions of all others."""
-    (out / "d").write_bytes(b"old")
-    os.chown(out / "d", 0, GROUP)
-    setfacl("-m", f"u:{OTHER}:rw,g::rw,m::r,o::rw", out / "d")
-    Without(hone, NO_CHOWN).ok("convert", "-q", "--force", small, out / "d")
-    assert acl(out / "d") == [
-        "user::rw-", f"user:{OTHER}:rw-", "group::---", "mask::r--",
-        "other::r--"]

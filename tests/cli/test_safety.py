@@ -7,7 +7,6 @@ import tempfile
 
 import pytest
 
-import images
 from harness import assert_same, other_user, snapshot, stamp
 
 VDI = bytes(64) + b"\x7f\x10\xda\xbe"
@@ -41,11 +40,6 @@ def refused(hone, small, out):
     return check
 
 
-def test_an_existing_output_is_refused_and_named_with_the_remedy(refused, small, out):
-    (out / "d").write_bytes(b"precious")
-    refused(small, out / "d", says=[str(out / "d"), "exists", "--force"])
-
-
 def test_force_replaces_an_existing_output_and_keeps_its_mode(hone, small, out):
     (out / "d").write_bytes(b"old")
     os.chmod(out / "d", 0o640)
@@ -55,16 +49,6 @@ def test_force_replaces_an_existing_output_and_keeps_its_mode(hone, small, out):
     assert_same(small, out / "d", "raw")
     assert os.stat(out / "d").st_mode & 0o7777 == 0o640
     assert os.listdir(out) == ["d"]
-
-
-def test_a_failed_forced_conversion_keeps_the_old_output(refused, work, out):
-    (out / "d.qcow2").write_bytes(b"precious")
-    huge = work / "huge"
-    try:
-        images.pieces(huge, 8 * images.TI)
-    except images.Unsupported as reason:
-        pytest.skip(str(reason))
-    refused("--force", "-o", "cluster_size=512", huge, out / "d.qcow2")
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]], ids=str)
