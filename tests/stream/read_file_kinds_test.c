@@ -87,16 +87,6 @@ write_slowly(int fd, size_t size)
 	}
 }
 
-static void
-assert_child_is_well(pid_t child)
-{
-	int status;
-
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
 DIRECTORY_TEST(pipes_are_read_until_they_end)
 {
 	static const size_t sizes[] = {0, 1, 65535, 65536, 65537, 300000};
@@ -122,7 +112,7 @@ DIRECTORY_TEST(pipes_are_read_until_they_end)
 		assert_int_equal(record.asked, sizes[i] + 1);
 		free(file.data);
 		close(ends[0]);
-		assert_child_is_well(child);
+		support_exits_with_0(child);
 	}
 }
 
@@ -141,7 +131,7 @@ DIRECTORY_TEST(a_fifo_is_waited_for)
 	assert_ok(hone_read_file(&file, "fifo", NULL));
 	assert_content(&file, 100000);
 	free(file.data);
-	assert_child_is_well(child);
+	support_exits_with_0(child);
 }
 
 DIRECTORY_TEST(a_fifo_is_not_waited_for_if_told_so)
@@ -252,7 +242,7 @@ DIRECTORY_TEST(permissions_are_kept_to)
 	assert_true(child >= 0);
 	if (child == 0) /* root: its own file; other users: root's */
 		_exit(as_nobody(root ? "file" : "/etc/passwd"));
-	assert_child_is_well(child);
+	support_exits_with_0(child);
 }
 
 #define GROWN ((size_t)512 << 10)
@@ -279,7 +269,7 @@ DIRECTORY_TEST(a_file_that_grows_is_read_up_to_some_moment)
 		last = file.size;
 		free(file.data);
 	}
-	assert_child_is_well(child);
+	support_exits_with_0(child);
 }
 
 /* The advice that hone_read_file() gives the kernel for large results. The

@@ -135,9 +135,11 @@ open_descriptors(void)
 }
 
 static char temporary[] = "/tmp/hone-read-XXXXXX";
+static int descriptors; /* when the test began */
 
 FIXTURE(enter_directory)
 {
+	descriptors = open_descriptors();
 	memcpy(temporary + sizeof(temporary) - 7, "XXXXXX", 6);
 	return mkdtemp(temporary) && chdir(temporary) == 0 ? 0 : -1;
 }
@@ -146,11 +148,13 @@ FIXTURE(leave_directory)
 {
 	char command[64];
 
+	assert_int_equal(open_descriptors(), descriptors);
 	snprintf(command, sizeof(command), "rm -rf %s", temporary);
 	return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
 }
 
-/* A test that runs in an empty directory of its own. */
+/* A test that runs in an empty directory of its own, and ends with as many
+ * descriptors open as it began with. */
 #define DIRECTORY_TEST(name) TEST_WITH(name, enter_directory, leave_directory)
 
 #endif

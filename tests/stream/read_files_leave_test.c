@@ -66,51 +66,46 @@ read_batch_until_done_leaves(void *arg)
 
 /* In a thread; returns true if it left. */
 static bool
-leaves(void *(*run)(void *))
+leaves(void *(*run)(void *), const char *path)
 {
 	void *end;
 	pthread_t thread;
 
-	assert_ok(pthread_create(&thread, NULL, run, NULL));
+	assert_ok(pthread_create(&thread, NULL, run, (void *)path));
 	assert_ok(pthread_join(thread, &end));
 	return end != NULL;
 }
 
 DIRECTORY_TEST(a_batch_that_done_leaves_holds_nothing)
 {
-	int before;
 
 	make_batch(&batch);
 	batch.attr.used = NULL;
-	before = open_descriptors();
 	for (unsigned flags = 0; flags <= HONE_BATCH_PLAIN; flags++)
 		for (size_t at = 1; at <= PATHS; at += 13) {
 			batch.read = recorded(&record);
 			batch.attr.flags = flags;
 			batch.results = 0;
 			batch.stop_after = at;
-			assert_true(leaves(read_batch_until_done_leaves));
+			assert_true(leaves(read_batch_until_done_leaves, NULL));
 			assert_int_equal(batch.results, at);
 			assert_int_equal(record.live, 0);
-			assert_int_equal(open_descriptors(), before);
 		}
 }
 
 /* The threads of the library read files to the end. */
 DIRECTORY_TEST(helpers_end_before_the_stack_is_gone)
 {
-	int before = threads_of_this_process(), descriptors;
+	int before = threads_of_this_process();
 
 	make_batch(&batch);
 	batch.attr.used = NULL;
 	batch.attr.threads = 2;
-	descriptors = open_descriptors();
 	for (size_t at = 1; at <= PATHS; at += 29) {
 		batch.results = 0;
 		batch.stop_after = at;
-		(void)leaves(read_batch_until_done_leaves);
+		(void)leaves(read_batch_until_done_leaves, NULL);
 		threads_become(before);
-		assert_int_equal(open_descriptors(), descriptors);
 	}
 }
 
@@ -178,7 +173,7 @@ DIRECTORY_TEST(a_result_after_the_caller_left_does_not_continue)
 	sem_init(&race.inside, 0, 0);
 	sem_init(&race.joined, 0, 0);
 	race.of_helper = 0;
-	assert_true(leaves(read_batch_until_the_allocator_leaves));
+	assert_true(leaves(read_batch_until_the_allocator_leaves, NULL));
 	assert_int_equal(race.of_helper, 1);
 	sem_destroy(&race.inside);
 	sem_destroy(&race.joined);
@@ -206,12 +201,11 @@ resize_or_leave(void *memory, size_t size, void *arg)
 }
 
 static void *
-read_one_file(void *arg)
+read_one_file(void *path)
 {
 	struct hone_file_data file;
 
-	(void)arg;
-	if (hone_read_file(&file, "/proc/self/maps", &batch.read) == 0)
+	if (hone_read_file(&file, path, &batch.read) == 0)
 		batch.read.release(file.data, batch.read.arg);
 	return NULL;
 }
@@ -221,11 +215,9 @@ DIRECTORY_TEST(an_allocator_that_leaves_leaves_nothing_open)
 {
 	void *(*const runs[])(void *) = {
 		read_one_file, read_batch_until_done_leaves};
-	int before;
 
 	make_batch(&batch);
 	batch.attr.used = NULL;
-	before = open_descriptors();
 	for (int r = 0; r < 2; r++)
 		for (left_at = 1;; left_at += 1 + r * 10) {
 			bool left;
@@ -235,24 +227,12 @@ DIRECTORY_TEST(an_allocator_that_leaves_leaves_nothing_open)
 			batch.read.resize = resize_or_leave;
 			batch.results = 0;
 			batch.stop_after = SIZE_MAX;
-			left = leaves(runs[r]);
+			left = leaves(runs[r], "/proc/self/maps");
 			assert_int_equal(record.live, 0);
-			assert_int_equal(open_descriptors(), before);
 			if (!left)
 				break;
 		}
 	assert_true(left_at > 100);
-}
-
-static void *
-read_the_fifo(void *arg)
-{
-	struct hone_file_data file;
-
-	(void)arg;
-	if (hone_read_file(&file, "fifo", &batch.read) == 0)
-		batch.read.release(file.data, batch.read.arg);
-	return NULL;
 }
 
 /* Until the reader has taken all bytes of a FIFO. */
@@ -266,21 +246,26 @@ await_empty(int writer)
 	while (left > 0 && sched_yield() == 0);
 }
 
+static void
+skip_with_sanitizer(void)
+{
+	if (!ASAN)
+		return;
+	print_message("# AddressSanitizer does not expect that a cancelled "
+		      "thread leaves its stack\n");
+	skip();
+}
+
 DIRECTORY_TEST(a_cancelled_read_leaves_nothing_open)
 {
-	int before, writer;
+	int writer;
 	pthread_t thread;
 	void *end;
 
-	if (ASAN) {
-		print_message("# AddressSanitizer does not expect that a "
-			      "cancelled thread leaves its stack\n");
-		skip();
-	}
+	skip_with_sanitizer();
 	batch.read = recorded(&record);
 	assert_ok(mkfifo("fifo", 0600));
-	before = open_descriptors();
-	assert_ok(pthread_create(&thread, NULL, read_the_fifo, NULL));
+	assert_ok(pthread_create(&thread, NULL, read_one_file, (void *)"fifo"));
 	writer = open("fifo", O_WRONLY | O_CLOEXEC);
 	assert_true(writer >= 0);
 	/* A cancelled open() may lose its descriptor in the C library. The
@@ -292,7 +277,6 @@ DIRECTORY_TEST(a_cancelled_read_leaves_nothing_open)
 	assert_ptr_equal(end, PTHREAD_CANCELED);
 	close(writer);
 	assert_int_equal(record.live, 0);
-	assert_int_equal(open_descriptors(), before);
 }
 
 /*
@@ -388,22 +372,12 @@ assert_ends_cancelled(pthread_t thread)
 	}
 	assert_int_equal(error, 0);
 	assert_ptr_equal(end, PTHREAD_CANCELED);
-}
-
-static void
-skip_with_sanitizer(void)
-{
-	if (!ASAN)
-		return;
-	print_message("# AddressSanitizer does not expect that a cancelled "
-		      "thread leaves its stack\n");
-	skip();
+	assert_int_equal(cancelling.record.live, 0);
 }
 
 DIRECTORY_TEST(a_wait_in_a_ring_is_cancelled)
 {
 	struct run run = {.last = "fifo", .flags = HONE_BATCH_URING};
-	int before = open_descriptors();
 	pthread_t thread;
 
 	skip_with_sanitizer();
@@ -418,8 +392,6 @@ DIRECTORY_TEST(a_wait_in_a_ring_is_cancelled)
 	usleep(100000);
 	assert_ok(pthread_cancel(thread));
 	assert_ends_cancelled(thread);
-	assert_int_equal(cancelling.record.live, 0);
-	assert_int_equal(open_descriptors(), before);
 }
 
 /* The next submission is a cancellation point, although nothing is waited for.
@@ -427,7 +399,6 @@ DIRECTORY_TEST(a_wait_in_a_ring_is_cancelled)
 DIRECTORY_TEST(a_ring_that_does_not_wait_is_cancelled)
 {
 	struct run run = {.last = "file", .flags = HONE_BATCH_URING};
-	int before = open_descriptors();
 	pthread_t thread;
 
 	skip_with_sanitizer();
@@ -437,14 +408,11 @@ DIRECTORY_TEST(a_ring_that_does_not_wait_is_cancelled)
 	assert_ok(pthread_create(&thread, NULL, read_files, &run));
 	assert_ends_cancelled(thread);
 	assert_in_range(cancelling.results, 1, FILES / 2);
-	assert_int_equal(cancelling.record.live, 0);
-	assert_int_equal(open_descriptors(), before);
 }
 
 DIRECTORY_TEST(an_open_that_does_not_wait_keeps_its_descriptor)
 {
 	struct run run = {.last = "file", .flags = HONE_BATCH_PLAIN};
-	int before = open_descriptors();
 	pthread_t thread;
 
 	skip_with_sanitizer();
@@ -455,6 +423,4 @@ DIRECTORY_TEST(an_open_that_does_not_wait_keeps_its_descriptor)
 	assert_ends_cancelled(thread);
 	cancelling.cancelled_in_open = false; /* this thread opens, too */
 	assert_int_equal(cancelling.results, 0);
-	assert_int_equal(cancelling.record.live, 0);
-	assert_int_equal(open_descriptors(), before);
 }

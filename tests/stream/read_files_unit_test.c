@@ -16,15 +16,12 @@ everything_is_as_one_by_one(unsigned flags)
 
 	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
 		struct batch batch;
-		int before;
 
 		make_batch(&batch);
 		batch.attr.flags = flags;
 		batch.attr.depth = depths[i];
-		before = open_descriptors();
 		assert_ok(read_all(&batch));
 		assert_all_seen_once(&batch);
-		assert_int_equal(open_descriptors(), before);
 		if (flags & HONE_BATCH_URING)
 			assert_true(batch.used.uring >= PATHS / 2);
 		else if (flags & HONE_BATCH_PLAIN)
@@ -110,20 +107,17 @@ DIRECTORY_TEST(a_stop_is_the_last_call)
 		for (size_t after = 1; after <= 61; after += 20) {
 			struct record record;
 			struct batch batch;
-			int before;
 
 			make_batch(&batch);
 			batch.read = recorded(&record);
 			batch.attr.flags = flags;
 			batch.stop_after = after;
 			batch.stop_value = -77;
-			before = open_descriptors();
 			assert_int_equal(read_all(&batch), -77);
 			assert_int_equal(batch.results, after);
 			assert_int_equal(
 				batch.used.uring + batch.used.plain, after);
 			assert_int_equal(record.live, 0);
-			assert_int_equal(open_descriptors(), before);
 		}
 	}
 }
@@ -172,7 +166,6 @@ DIRECTORY_TEST(a_fifo_is_read_to_its_end)
 	static const char *const paths[] = {"file", "fifo", "file"};
 	size_t sizes[3] = {0, 0, 0};
 	struct hone_batch_attr attr;
-	int status;
 	pid_t child;
 
 	assert_ok(mkfifo("fifo", 0600));
@@ -186,8 +179,7 @@ DIRECTORY_TEST(a_fifo_is_read_to_its_end)
 	assert_ok(hone_read_files(paths, 3, NULL, check_content, sizes, &attr));
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(sizes[i], 100000);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	support_exits_with_0(child);
 }
 
 /* In a child, since a hard limit cannot be raised again. Returns an exit
@@ -212,7 +204,6 @@ DIRECTORY_TEST(the_limit_of_descriptors_stays_and_a_low_one_suffices)
 	static const rlim_t limits[] = {16, 32, 64, 1024};
 	struct batch batch;
 	struct rlimit now;
-	int status;
 
 	skip_without_uring();
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
@@ -227,8 +218,7 @@ DIRECTORY_TEST(the_limit_of_descriptors_stays_and_a_low_one_suffices)
 			if (child == 0)
 				_exit(read_below_limit(&batch, limits[i],
 					hard ? limits[i] : now.rlim_max));
-			assert_int_equal(waitpid(child, &status, 0), child);
-			assert_int_equal(status, 0);
+			support_exits_with_0(child);
 		}
 }
 
@@ -507,7 +497,7 @@ in_child(int (*run)(int, int), int number, int error)
 	assert_true(child >= 0);
 	if (child == 0)
 		_exit(run(number, error));
-	assert_int_equal(waitpid(child, &status, 0), child);
+	status = support_end_of(child);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
 }
@@ -619,13 +609,11 @@ DIRECTORY_TEST(a_ring_refused_midway_is_done_without)
 static void
 read_well(void)
 {
-	int before = open_descriptors();
 
 	memset(batch.seen, 0, sizeof(batch.seen));
 	batch.results = 0;
 	refuse_after = 0;
 	assert_ok(check_all());
-	assert_int_equal(open_descriptors(), before);
 }
 
 #if defined(HONE_TEST_URING)
@@ -889,7 +877,6 @@ DIRECTORY_TEST(done_may_leave_after_the_ring_has_gone)
 	skip_without_uring();
 	make_batch(&batch);
 	for (int uring = 0; uring < 2; uring++) {
-		int before = open_descriptors();
 		pthread_t thread;
 		void *end;
 
@@ -900,7 +887,6 @@ DIRECTORY_TEST(done_may_leave_after_the_ring_has_gone)
 		assert_ok(pthread_create(&thread, NULL, read_and_leave, NULL));
 		assert_ok(pthread_join(thread, &end));
 		assert_ptr_equal(end, &world);
-		assert_int_equal(open_descriptors(), before);
 	}
 	fresh_world();
 }
