@@ -20,9 +20,11 @@ struct play_how {
 	uint64_t seed;
 };
 
-struct play {
+/* The image that is made, and a raw file of the same bytes. */
+static struct {
 	struct image_sink *sink;
 	struct image_scratch scratch;
+	struct image_error err;
 	struct test_store store;
 	uint64_t random;
 	int raw;
@@ -36,76 +38,63 @@ struct play {
 		unsigned char *bytes;
 	} late[64];
 	size_t n_late;
-};
-
-_Noreturn static void
-die(const char *what, const struct image_error *err)
-{
-	fprintf(stderr, "play: %s: %s\n", what, err ? err->text : "");
-	exit(3);
-}
+} made;
 
 static void
-write_one(struct play *p, size_t i)
+write_one(size_t i)
 {
-	struct image_error err;
-	struct late *late = &p->late[i];
+	struct late *late = &made.late[i];
 
-	if (image_store_write(p->sink->store, late->host, late->bytes,
-		    late->length, &err) < 0)
-		die("write", &err);
+	assert_ok(image_store_write(made.sink->store, late->host, late->bytes,
+		late->length, &made.err));
 	free(late->bytes);
-	*late = p->late[--p->n_late];
+	*late = made.late[--made.n_late];
 }
 
 /* Places are written in any order. */
 static void
-write_later(struct play *p, uint64_t host, const void *bytes, size_t length)
+write_later(uint64_t host, const void *bytes, size_t length)
 {
-	if (p->n_late == sizeof(p->late) / sizeof(p->late[0]))
-		write_one(p, support_below(&p->random, p->n_late));
+	if (made.n_late == sizeof(made.late) / sizeof(made.late[0]))
+		write_one(support_below(&made.random, made.n_late));
 	unsigned char *copy = malloc(length);
-	if (!copy)
-		die("memory", NULL);
+	assert_non_null(copy);
 	memcpy(copy, bytes, length);
-	struct late *late = &p->late[p->n_late++];
-	late->host = host;
-	late->length = length;
-	late->bytes = copy;
+	made.late[made.n_late++] = (struct late){host, length, copy};
 	/* freed by write_one(), which the analyzer does not see */
 } /* NOLINT(clang-analyzer-unix.Malloc) */
 
 /* Bytes of which some can be compressed: each of 8 random ones becomes one of
  * `values`. */
 static void
-make_bytes(struct play *p, size_t length)
+make_bytes(size_t length)
 {
 	const uint64_t even = UINT64_C(0x00ff00ff00ff00ff);
-	uint64_t values = 2 + support_below(&p->random, 255);
+	uint64_t values = 2 + support_below(&made.random, 255);
 
 	for (size_t i = 0; i < length; i += 8) {
-		uint64_t random = support_random(&p->random);
+		uint64_t random = support_random(&made.random);
 		uint64_t word =
 			htole64(((random & even) * values >> 8 & even) |
 				((random >> 8 & even) * values & ~even));
-		memcpy(p->bytes + i, &word, length - i < 8 ? length - i : 8);
+		memcpy(made.bytes + i, &word, length - i < 8 ? length - i : 8);
 	}
 }
 
+/* The bytes of the disk at the place, which are in made.bytes, go to the raw
+ * file; `stored` to the image. */
 static void
-reserve(struct play *p, struct image_place place, const unsigned char *bytes)
+put(struct image_place place, const unsigned char *stored)
 {
-	struct image_error err;
-
+	assert_int_equal(
+		pwrite(made.raw, made.bytes, place.length, (off_t)place.guest),
+		place.length);
 	while (place.length) {
 		struct image_place part = place;
-		int rc = p->sink->ops->reserve(p->sink, &part, &err);
-		if (rc < 0)
-			die("reserve", &err);
-		if (part.length == 0 || part.length > place.length)
-			die("reserve gave a wrong length", NULL);
-		write_later(p, part.host, bytes, (size_t)part.stored);
-		bytes += part.length;
+		assert_ok(made.sink->ops->reserve(made.sink, &part, &made.err));
+		assert_in_range(part.length, 1, place.length);
+		write_later(part.host, stored, (size_t)part.stored);
+		stored += part.length;
 		place.guest += part.length;
 		place.length -= part.length;
 		place.stored = place.length;
@@ -114,112 +103,104 @@ reserve(struct play *p, struct image_place place, const unsigned char *bytes)
 
 /* One unit, as the copy does it. Returns the end of it. */
 static uint64_t
-put_unit(struct play *p, uint64_t guest)
+put_unit(uint64_t guest)
 {
-	size_t unit = (size_t)p->sink->unit;
-	uint64_t left = p->sink->size - guest;
+	size_t unit = (size_t)made.sink->unit;
+	uint64_t left = made.sink->size - guest;
 	size_t length = left < unit ? (size_t)left : unit;
 	struct image_place place = {
 		.guest = guest, .length = length, .stored = length};
 
-	make_bytes(p, length);
-	memset(p->bytes + length, 0, unit - length);
-	if (pwrite(p->raw, p->bytes, length, (off_t)guest) != (ssize_t)length)
-		die("raw", NULL);
-	int64_t n = image_compress(&p->sink->codec, &p->scratch, p->bytes, unit,
-		p->packed, unit - 1);
-	if (n < 0)
-		die("compress", NULL);
+	make_bytes(length);
+	memset(made.bytes + length, 0, unit - length);
+	int64_t n = image_compress(&made.sink->codec, &made.scratch, made.bytes,
+		unit, made.packed, unit - 1);
+	assert_true(n >= 0);
 	if (n > 0) {
 		place.stored = (uint64_t)n;
 		place.compressed = true;
 	}
-	reserve(p, place, n > 0 ? p->packed : p->bytes);
+	put(place, n > 0 ? made.packed : made.bytes);
 	return guest + length;
 }
 
 /* A range that begins and ends at any sector. */
 static uint64_t
-put_range(struct play *p, uint64_t guest, uint64_t length)
+put_range(uint64_t guest, uint64_t length)
 {
-	struct image_place place = {
-		.guest = guest, .length = length, .stored = length};
-
-	make_bytes(p, (size_t)length);
-	if (pwrite(p->raw, p->bytes, (size_t)length, (off_t)guest) !=
-		(ssize_t)length)
-		die("raw", NULL);
-	reserve(p, place, p->bytes);
+	make_bytes((size_t)length);
+	put(
+		(struct image_place){
+			.guest = guest, .length = length, .stored = length},
+		made.bytes);
 	return guest + length;
 }
 
 /* 1 to most, small ones as often as large ones. */
 static uint64_t
-some_length(struct play *p, uint64_t most)
+some_length(uint64_t most)
 {
 	unsigned bits = 63 - (unsigned)__builtin_clzll(most);
-	uint64_t upto = UINT64_C(2) << support_below(&p->random, bits + 1);
+	uint64_t upto = UINT64_C(2) << support_below(&made.random, bits + 1);
 
-	return 1 + support_random(&p->random) % (upto < most ? upto : most);
+	return 1 + support_random(&made.random) % (upto < most ? upto : most);
 }
 
 #define MOST ((uint64_t)3 << 20)
 
 static void
-fill_disk(struct play *p)
+fill_disk(void)
 {
-	uint64_t size = p->sink->size;
+	uint64_t size = made.sink->size;
 	uint64_t at = 0;
 	/* holes as long as data comes to half of the disk */
 	uint64_t hole = MOST;
 
 	while (at < size) {
 		uint64_t left = size - at;
-		if (support_below(&p->random, 100) >= p->dense) {
-			uint64_t n = some_length(p, left < hole ? left : hole);
+		if (support_below(&made.random, 100) >= made.dense) {
+			uint64_t n = some_length(left < hole ? left : hole);
 			/* far away if the disk is much larger */
 			if (left > MOST * 64)
-				n = some_length(p, left);
+				n = some_length(left);
 			at += n < 512 ? n : n - n % 512;
 			continue;
 		}
-		if (p->sink->compress) {
-			uint64_t unit = p->sink->unit;
+		if (made.sink->compress) {
+			uint64_t unit = made.sink->unit;
 			at = (at + unit - 1) / unit * unit;
 			if (at < size)
-				at = put_unit(p, at);
+				at = put_unit(at);
 			continue;
 		}
-		at = put_range(
-			p, at, some_length(p, left < MOST ? left : MOST));
+		at = put_range(at, some_length(left < MOST ? left : MOST));
 	}
 }
 
 /* Write an image to one empty file and a raw file of the same bytes to another.
- * Places are written in any order. Exits with a message on any error. */
+ * Places are written in any order. */
 static void
 play(int image, int raw, const struct play_how *how)
 {
-	struct play p = {
-		.dense = how->dense, .random = how->seed | 1, .raw = raw};
-	struct image_error err;
-
-	test_store_init(&p.store, image);
-	if (qcow2_create(&p.store.store, &how->create, &p.sink, &err) < 0)
-		die("create", &err);
-	p.bytes = malloc(MOST);
-	p.packed = malloc(MOST);
-	if (!p.bytes || !p.packed || ftruncate(raw, (off_t)p.sink->size) < 0)
-		die("memory", NULL);
-	fill_disk(&p);
-	while (p.n_late)
-		write_one(&p, support_below(&p.random, p.n_late));
-	if (p.sink->ops->finish(p.sink, &err) < 0)
-		die("finish", &err);
-	image_sink_close(p.sink);
-	image_scratch_destroy(&p.scratch);
-	free(p.bytes);
-	free(p.packed);
+	memset(&made, 0, sizeof(made));
+	made.dense = how->dense;
+	made.random = how->seed | 1;
+	made.raw = raw;
+	test_store_init(&made.store, image);
+	assert_ok(qcow2_create(
+		&made.store.store, &how->create, &made.sink, &made.err));
+	made.bytes = malloc(MOST);
+	made.packed = malloc(MOST);
+	assert_true(made.bytes && made.packed);
+	assert_ok(ftruncate(raw, (off_t)made.sink->size));
+	fill_disk();
+	while (made.n_late)
+		write_one(support_below(&made.random, made.n_late));
+	assert_ok(made.sink->ops->finish(made.sink, &made.err));
+	image_sink_close(made.sink);
+	image_scratch_destroy(&made.scratch);
+	free(made.bytes);
+	free(made.packed);
 }
 
 /* ---- what is in them ---- */
@@ -402,33 +383,27 @@ TEST(counts_are_right_at_the_borders_of_blocks_and_tables)
 	}
 }
 
-/* More than 1 MiB of L2 tables, and of refcount blocks, before the end. */
-TEST(tables_between_the_data_are_right)
+/* More than 1 MiB of L2 tables, and of refcount blocks, before the end. A table
+ * of 16-byte entries for clusters of 16 KiB covers 16 MiB. */
+TEST(many_tables_are_right)
 {
-	for (int compress = 0; compress < 2; compress++) {
-		struct play_how how = {.create = {.version = 3,
-					       .cluster_size = 512,
-					       .refcount_bits = 64,
-					       .compress = compress,
-					       .size = UINT64_C(90) << 20},
-			.dense = 98,
-			.seed = seed};
-		play_and_look(&how);
-	}
-}
+	static const struct play_how hows[] = {
+		{.create = {.version = 3,
+			 .cluster_size = 512,
+			 .refcount_bits = 64,
+			 .size = UINT64_C(90) << 20},
+			.dense = 98},
+		{.create = {.version = 3,
+			 .cluster_size = 16384,
+			 .refcount_bits = 16,
+			 .extended_l2 = true,
+			 .size = UINT64_C(70) << 20},
+			.dense = 50}};
 
-/* A table of 16-byte entries for clusters of 16 KiB covers 16 MiB. */
-TEST(several_extended_tables_are_right)
-{
-	for (int compress = 0; compress < 2; compress++) {
-		struct play_how how = {.create = {.version = 3,
-					       .cluster_size = 16384,
-					       .refcount_bits = 16,
-					       .extended_l2 = true,
-					       .compress = compress,
-					       .size = UINT64_C(70) << 20},
-			.dense = 50,
-			.seed = seed};
+	for (unsigned i = 0; i < 4; i++) {
+		struct play_how how = hows[i / 2];
+		how.create.compress = i % 2;
+		how.seed = seed;
 		play_and_look(&how);
 	}
 }
