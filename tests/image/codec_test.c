@@ -30,30 +30,18 @@ enum content { ZEROS, NOISE, WORDS, DISTANT, CONTENTS };
 #define FAR_DISTANCE 20000
 
 static uint64_t codec_seed;
-/* from and to have room for LARGEST + 1 bytes, packed for 64 KiB more. */
-static unsigned char *from, *packed, *to;
+static unsigned char from[LARGEST + 1], packed[LARGEST + 65536],
+	to[LARGEST + 1];
+/* of a test */
+static struct image_scratch scratch;
 
-/* The setup and the teardown of a group of tests: seed and buffers. */
-static int
-codec_begin(void **state)
+FIXTURE(end)
 {
-	(void)state;
-	codec_seed = support_seed();
-	from = malloc(LARGEST + 1);
-	packed = malloc(LARGEST + 65536);
-	to = malloc(LARGEST + 1);
-	return !from || !packed || !to;
-}
-
-static int
-codec_end(void **state)
-{
-	(void)state;
-	free(from);
-	free(packed);
-	free(to);
+	image_scratch_destroy(&scratch);
 	return 0;
 }
+
+#define CODEC_TEST(name) TEST_WITH(name, NULL, end)
 
 /* Eight bytes at a time: most of these tests fill buffers. */
 static void
@@ -121,11 +109,11 @@ codec_all(void)
 
 /* Compress what is in `from`; there is always room. */
 static size_t
-codec_pack(const struct image_codec *codec, struct image_scratch *scratch,
+codec_pack(const struct image_codec *codec, struct image_scratch *with,
 	size_t length)
 {
 	int64_t rc = image_compress(
-		codec, scratch, from, length, packed, LARGEST + 65536);
+		codec, with, from, length, packed, sizeof(packed));
 	MUST(rc > 0, codec);
 	return (size_t)rc;
 }
@@ -177,11 +165,10 @@ STANDS_FOR(void *, aligned_alloc, size_t alignment, size_t size)
 	return out_of_memory ? NULL : __real_aligned_alloc(alignment, size);
 }
 
-TEST(what_goes_in_comes_out_at_every_level)
+CODEC_TEST(what_goes_in_comes_out_at_every_level)
 {
 	static const size_t lengths[] = {
 		1, 4096, 65536, 511, 512, 16384, LARGEST};
-	struct image_scratch scratch = {0};
 
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		/* higher levels take seconds for all of them */
@@ -200,15 +187,12 @@ TEST(what_goes_in_comes_out_at_every_level)
 			}
 		}
 	}
-	image_scratch_destroy(&scratch);
 }
 
 #define LENGTH ((size_t)16384)
 
-TEST(bytes_after_the_stream_are_ignored)
+CODEC_TEST(bytes_after_the_stream_are_ignored)
 {
-	struct image_scratch scratch = {0};
-
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		codec_fill(from, LENGTH, WORDS);
 		size_t stored = codec_pack(c, &scratch, LENGTH);
@@ -221,14 +205,12 @@ TEST(bytes_after_the_stream_are_ignored)
 				c);
 		MUST(memcmp(from, to, LENGTH) == 0, c);
 	}
-	image_scratch_destroy(&scratch);
 }
 
 /* Another length than that of the content is refused, as is a cut stream. */
-TEST(only_exactly_the_length_is_accepted)
+CODEC_TEST(only_exactly_the_length_is_accepted)
 {
 	static const size_t wrong[] = {1, 512, LENGTH - 1, LENGTH + 1, 131072};
-	struct image_scratch scratch = {0};
 
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		for (int kind = 0; kind < CONTENTS; kind++) {
@@ -245,11 +227,10 @@ TEST(only_exactly_the_length_is_accepted)
 					c);
 		}
 	}
-	image_scratch_destroy(&scratch);
 }
 
 /* What a thread did before must not show: any thread may get any cluster. */
-TEST(a_used_context_gives_the_bytes_of_a_fresh_one)
+CODEC_TEST(a_used_context_gives_the_bytes_of_a_fresh_one)
 {
 	static unsigned char expected[70000];
 	struct image_scratch used = {0};
@@ -279,10 +260,8 @@ TEST(a_used_context_gives_the_bytes_of_a_fresh_one)
 	image_scratch_destroy(&used);
 }
 
-TEST(a_result_longer_than_the_room_is_not_given)
+CODEC_TEST(a_result_longer_than_the_room_is_not_given)
 {
-	struct image_scratch scratch = {0};
-
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		for (int kind = 0; kind < CONTENTS; kind++) {
 			codec_fill(from, LENGTH, (enum content)kind);
@@ -301,7 +280,6 @@ TEST(a_result_longer_than_the_room_is_not_given)
 					c);
 		}
 	}
-	image_scratch_destroy(&scratch);
 }
 
 static void
@@ -319,7 +297,7 @@ expect_init(struct image_codec codec, int level)
 	}
 }
 
-TEST(levels_have_a_default_and_an_end)
+CODEC_TEST(levels_have_a_default_and_an_end)
 {
 	expect_init(ZLIB(0, false, false), 1);
 	expect_init(ZLIB(12, false, false), 12);
@@ -340,10 +318,8 @@ TEST(levels_have_a_default_and_an_end)
 		-1);
 }
 
-TEST(without_memory_every_call_fails_and_the_next_one_works)
+CODEC_TEST(without_memory_every_call_fails_and_the_next_one_works)
 {
-	struct image_scratch scratch = {0};
-
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		codec_fill(from, 4096, WORDS);
 		out_of_memory = true;
@@ -367,14 +343,12 @@ TEST(without_memory_every_call_fails_and_the_next_one_works)
 	assert_null(image_scratch_buffer(&scratch, 100));
 	out_of_memory = false;
 	assert_non_null(image_scratch_buffer(&scratch, 100));
-	image_scratch_destroy(&scratch);
 }
 
-TEST(a_zlib_stream_needs_no_more_room_than_stored_blocks)
+CODEC_TEST(a_zlib_stream_needs_no_more_room_than_stored_blocks)
 {
 	static const size_t lengths[] = {1, 65535, 65536, 131071};
 	struct image_codec codec = ZLIB(6, false, false);
-	struct image_scratch scratch = {0};
 
 	for (size_t i = 0; i < COUNT(lengths); i++) {
 		size_t length = lengths[i], made = 0;
@@ -393,13 +367,10 @@ TEST(a_zlib_stream_needs_no_more_room_than_stored_blocks)
 			&scratch, packed, (size_t)n, to, length, &made));
 		assert_int_equal(made, length);
 	}
-	image_scratch_destroy(&scratch);
 }
 
-TEST(a_scratch_buffer_is_aligned_and_grows)
+CODEC_TEST(a_scratch_buffer_is_aligned_and_grows)
 {
-	struct image_scratch scratch = {0};
-
 	for (size_t size = 1; size <= 1 << 20; size = size * 3 + 1) {
 		unsigned char *buf = image_scratch_buffer(&scratch, size);
 		assert_non_null(buf);
@@ -407,17 +378,16 @@ TEST(a_scratch_buffer_is_aligned_and_grows)
 		memset(buf, 1, size);
 		assert_ptr_equal(image_scratch_buffer(&scratch, size), buf);
 	}
-	image_scratch_destroy(&scratch);
+	/* the fixture does it again */
 	image_scratch_destroy(&scratch);
 }
 
 /* ---- streams as others write and read them, damaged ones too ---- */
 
 /* The buffers are as long as they must be: for AddressSanitizer. */
-TEST(a_damaged_stream_stays_inside_its_buffers)
+CODEC_TEST(a_damaged_stream_stays_inside_its_buffers)
 {
 	const struct image_codec some[] = {ZLIB(1, false, false), ZSTD(3)};
-	struct image_scratch scratch = {0};
 	unsigned refused = 0;
 
 	for (size_t i = 0; i < COUNT(some); i++) {
@@ -444,7 +414,6 @@ TEST(a_damaged_stream_stays_inside_its_buffers)
 	}
 	/* neither codec has a checksum here: a literal may change unnoticed */
 	assert_true(refused > 1000);
-	image_scratch_destroy(&scratch);
 }
 
 /* A frame of 64 KiB with one parameter that is not ours. */
@@ -462,14 +431,13 @@ foreign_frame(ZSTD_cParameter parameter, int value)
 	return stored;
 }
 
-TEST(frames_of_other_writers_are_read)
+CODEC_TEST(frames_of_other_writers_are_read)
 {
 	static const struct {
 		ZSTD_cParameter parameter;
 		int value;
 	} frames[] = {{ZSTD_c_contentSizeFlag, 0}, {ZSTD_c_checksumFlag, 1},
 		{ZSTD_c_windowLog, 27}, {ZSTD_c_compressionLevel, -5}};
-	struct image_scratch scratch = {0};
 
 	for (size_t i = 0; i < COUNT(frames); i++) {
 		codec_fill(from, 65536, WORDS);
@@ -480,17 +448,15 @@ TEST(frames_of_other_writers_are_read)
 			stored + 100, to, 65536));
 		assert_memory_equal(from, to, 65536);
 	}
-	image_scratch_destroy(&scratch);
 }
 
-TEST(what_is_no_zstd_frame_is_refused)
+CODEC_TEST(what_is_no_zstd_frame_is_refused)
 {
 	/* 4 bytes as zstd 0.7 stores them; a skippable frame of 4 bytes */
 	static const unsigned char legacy[] = {0x27, 0xb5, 0x2f, 0xfd, 0x20, 4,
 		0x40, 0, 4, 'a', 'b', 'c', 'd', 0xc0, 0, 0};
 	static const unsigned char skippable[] = {
 		0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4};
-	struct image_scratch scratch = {0};
 
 	assert_int_equal(image_decompress(IMAGE_CODEC_ZSTD, &scratch, legacy,
 				 sizeof(legacy), to, 4),
@@ -498,7 +464,6 @@ TEST(what_is_no_zstd_frame_is_refused)
 	assert_int_equal(image_decompress(IMAGE_CODEC_ZSTD, &scratch, skippable,
 				 sizeof(skippable), to, 65536),
 		-EINVAL);
-	image_scratch_destroy(&scratch);
 }
 
 /* Inflate in pieces, as a reader does that has a window of 4 KiB and no more.
@@ -527,10 +492,8 @@ fits_small_window(const unsigned char *stream, size_t stored, size_t length)
 	return rc == Z_STREAM_END && done == length;
 }
 
-TEST(a_small_window_has_no_distance_of_more_than_4_kib)
+CODEC_TEST(a_small_window_has_no_distance_of_more_than_4_kib)
 {
-	struct image_scratch scratch = {0};
-
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		if (c->id != IMAGE_CODEC_ZLIB)
 			continue;
@@ -545,11 +508,11 @@ TEST(a_small_window_has_no_distance_of_more_than_4_kib)
 				MUST(!fits, c);
 		}
 	}
-	image_scratch_destroy(&scratch);
 }
 
 int
 main(void)
 {
-	return run_all_tests(codec_begin, codec_end);
+	codec_seed = support_seed();
+	return run_all_tests(NULL, NULL);
 }
