@@ -2,6 +2,7 @@
 """`hone map`: every byte of an image, with its kind."""
 import os
 import re
+import subprocess
 
 import pytest
 from hypothesis import given
@@ -49,12 +50,21 @@ def test_map_tells_data_zeros_and_holes_apart(hone, image, name):
         assert without_zeros(found) == without_zeros(after)
 
 
-def test_blocks_that_were_never_written_are_covered(hone, image):
-    at, last = 0, None
-    for offset, length, kind in mapped(hone, image("preallocated")):
-        assert offset == at and length > 0 and kind != last
-        at, last = at + length, kind
-    assert at == os.stat(image("preallocated")).st_size
+@pytest.mark.parametrize("name", ["preallocated", "blocks behind its end"])
+def test_a_file_of_full_size_has_no_data_in_its_holes(hone, image, work, name):
+    """It has as many blocks as bytes: never written, or behind its end."""
+    path = work / "disk"
+    if name == "preallocated":
+        path = image(name)
+    else:
+        images.pieces(path, 8 * images.MI, (3 * images.MI, images.noise(10000)))
+        try:
+            images.tool("fallocate", "-n", "-o", "8MiB", "-l", "8MiB", str(path))
+        except (images.Unsupported, subprocess.CalledProcessError) as error:
+            pytest.skip(str(error))
+    assert extents.disk_usage(path) >= 8 * images.MI
+    found = mapped(hone, path)
+    assert without_zeros(found) == without_zeros(extents.kinds(path, 4096))
 
 
 def test_a_compressed_extent_is_one_however_long(hone, work):
