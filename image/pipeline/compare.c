@@ -236,9 +236,12 @@ compare_reach(void *opaque, struct image_chunk *chunk, struct image_error *err)
 					? side->size - chunk->offset
 					: 0;
 		uint64_t reached = left < chunk->length ? left : chunk->length;
-		if (image_source_is_unsized(side))
+		uint64_t came = reached;
+		if (image_source_arrives(side))
 			rc = image_store_reach(side->store, chunk->offset,
-				(size_t)chunk->length, &reached, err);
+				(size_t)chunk->length, &came, err);
+		if (image_source_is_unsized(side))
+			reached = came;
 		own->size[i] = chunk->offset + reached;
 		if (reached > most)
 			most = reached;
@@ -283,7 +286,7 @@ image_compare(struct image_source *a, struct image_source *b,
 		.compared = compared,
 	};
 
-	bool unsized = image_source_is_unsized(a) || image_source_is_unsized(b);
+	bool arrive = image_source_arrives(a) || image_source_arrives(b);
 	if (compare.chunk < image_chunk_size(b))
 		compare.chunk = image_chunk_size(b);
 	compare.step = step_size(&compare);
@@ -294,7 +297,7 @@ image_compare(struct image_source *a, struct image_source *b,
 		.buffer = 2 * compare.step,
 		.own = sizeof(struct own),
 		.cut = compare_cut,
-		.reach = unsized ? compare_reach : NULL,
+		.reach = arrive ? compare_reach : NULL,
 		.work = compare_work,
 		.order = compare_order,
 		.opaque = &compare,

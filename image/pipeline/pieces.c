@@ -55,13 +55,23 @@ image_pieces_add(struct image_pieces *pieces, const struct image_extent *piece)
 	}
 }
 
+bool
+image_source_arrives(const struct image_source *source)
+{
+	return source->store->forward && source->format == &image_format_raw;
+}
+
 static int
 pieces_reach(void *visit, struct image_chunk *chunk, struct image_error *err)
 {
 	struct image_source *source = *(struct image_source **)visit;
+	uint64_t reached;
 
 	int rc = image_store_reach(source->store, chunk->offset,
-		(size_t)chunk->length, &chunk->length, err);
+		(size_t)chunk->length, &reached, err);
+	/* A disk of known size may be longer than the stream: patch.c. */
+	if (rc == 0 && image_source_is_unsized(source))
+		chunk->length = reached;
 	/* What passed may have holes. */
 	if (rc == 0 && chunk->length)
 		rc = source->ops->extent(source, chunk->offset, chunk->length,
@@ -72,7 +82,7 @@ pieces_reach(void *visit, struct image_chunk *chunk, struct image_error *err)
 image_reach
 image_pieces_reach(const struct image_source *source)
 {
-	return image_source_is_unsized(source) ? pieces_reach : NULL;
+	return image_source_arrives(source) ? pieces_reach : NULL;
 }
 
 int

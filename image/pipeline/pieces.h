@@ -76,9 +76,11 @@ image_extent_plain(struct image_extent *extent)
 int image_pieces_cut(void *visit, uint64_t offset, struct image_extent *extent,
 	struct image_error *err);
 
-/*
- * The member reach of such a plan: NULL if the size of the disk is known.
- */
+/* Returns whether the holes of the disk, and maybe its end, are known only when
+ * its bytes have come: a raw disk in a stream. */
+bool image_source_arrives(const struct image_source *source);
+
+/* The member reach of such a plan: NULL if all extents are known before. */
 typedef int (*image_reach)(
 	void *visit, struct image_chunk *chunk, struct image_error *err);
 image_reach image_pieces_reach(const struct image_source *source);

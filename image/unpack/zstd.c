@@ -8,6 +8,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 #include "codec/zero_frame.h"
+#include "format/bytes.h"
 #include "unpack/decoder.h"
 
 /* Of RFC 8878: the magic, and those of frames that are skipped, whose last four
@@ -27,6 +28,17 @@ static const unsigned id_bytes[] = {0, 1, 2, 4};
 static const unsigned size_bytes[] = {1, 2, 4, 8};
 /* A frame of one segment: the window is the content. */
 #define SINGLE 0x20
+/* Of "Zstandard Seekable Format" 0.1.0, whose table is a frame that is skipped:
+ * a header, rows of both lengths of a frame, and an end with their number. */
+#define TABLE_MAGIC (SKIPPED | 0xeu)
+#define TABLE_HEADER 8
+#define ROW 8
+#define ROW_WITH_CHECKSUM 12
+#define TABLE_END 9
+#define TABLE_END_MAGIC 0x8f92eab1u
+#define MAX_ROWS 0x8000000u
+/* Rows that are read at a time. */
+#define ROWS ((size_t)8192)
 
 struct zstd {
 	ZSTD_DStream *stream;
@@ -34,20 +46,13 @@ struct zstd {
 	uint64_t window;
 };
 
-static uint32_t
-magic_of(const unsigned char *head)
-{
-	return (uint32_t)head[0] | (uint32_t)head[1] << 8 |
-	       (uint32_t)head[2] << 16 | (uint32_t)head[3] << 24;
-}
-
 /* An old libzstd also reads formats before RFC 8878, which this refuses. */
 static bool
 zstd_begins(const unsigned char *head, size_t length)
 {
 	return length >= 4 &&
-	       (magic_of(head) == MAGIC ||
-		       (magic_of(head) & SKIPPED_MASK) == SKIPPED);
+	       (image_le32(head) == MAGIC ||
+		       (image_le32(head) & SKIPPED_MASK) == SKIPPED);
 }
 
 /* Returns the window of a frame with these IMAGE_MEMBER_HEAD bytes, or 0 if it
@@ -55,7 +60,7 @@ zstd_begins(const unsigned char *head, size_t length)
 static uint64_t
 window_of(const unsigned char *head)
 {
-	if (magic_of(head) != MAGIC)
+	if (image_le32(head) != MAGIC)
 		return 0;
 	unsigned char descriptor = head[4];
 	if (!(descriptor & SINGLE)) {
@@ -131,7 +136,7 @@ zstd_whole(const unsigned char *in, size_t length, size_t *content)
 		/* libzstd 1.5.4 refuses a block that is too long, but not in a
 		 * frame of known content that is unpacked at once, as threads
 		 * do it. */
-		if (magic_of(in) == MAGIC &&
+		if (image_le32(in) == MAGIC &&
 			!measure_blocks(in, n, known, &most) && !unknown)
 			return 0;
 		if (!unknown)
@@ -142,6 +147,62 @@ zstd_whole(const unsigned char *in, size_t length, size_t *content)
 	}
 	return ZSTD_getErrorCode(n) == ZSTD_error_srcSize_wrong ? length + 1
 								: 0;
+}
+
+/* Add up both columns of the rows from `at` to `end`. */
+static int
+sum_rows(struct image_store *store, uint64_t at, uint64_t end, size_t row,
+	uint64_t sums[2], struct image_error *err)
+{
+	unsigned char *rows = malloc(ROWS * ROW_WITH_CHECKSUM);
+	size_t n;
+	int rc = 0;
+
+	if (!rows)
+		return image_no_memory(err);
+	for (; rc == 0 && at < end; at += n) {
+		n = end - at < ROWS * row ? (size_t)(end - at) : ROWS * row;
+		rc = image_store_read(store, at, rows, n, err);
+		for (size_t i = 0; rc == 0 && i < n; i += row) {
+			sums[0] += image_le32(rows + i);
+			sums[1] += image_le32(rows + i + 4);
+		}
+	}
+	free(rows);
+	return rc;
+}
+
+/* The table is used only if its frames are all that is in front of it. The
+ * reader of the content compares the size with what came. */
+static int
+zstd_size(struct image_store *store, uint64_t memory, uint64_t *size,
+	struct image_error *err)
+{
+	unsigned char header[TABLE_HEADER], end[TABLE_END];
+	uint64_t sums[2] = {0, 0};
+
+	*size = IMAGE_SIZE_UNKNOWN;
+	if (store->size < TABLE_HEADER + TABLE_END)
+		return 0;
+	uint64_t last = store->size - TABLE_END;
+	int rc = image_store_read(store, last, end, TABLE_END, err);
+	if (rc < 0)
+		return rc;
+	uint64_t count = image_le32(end);
+	size_t row = end[4] & 0x80 ? ROW_WITH_CHECKSUM : ROW;
+	if (image_le32(end + 5) != TABLE_END_MAGIC || (end[4] & 0x7c) != 0 ||
+		count > MAX_ROWS || count * row > memory ||
+		count * row > last - TABLE_HEADER)
+		return 0;
+	uint64_t rows = last - count * row, begin = rows - TABLE_HEADER;
+	rc = image_store_read(store, begin, header, TABLE_HEADER, err);
+	if (rc < 0 || image_le32(header) != TABLE_MAGIC ||
+		image_le32(header + 4) != count * row + TABLE_END)
+		return rc;
+	rc = sum_rows(store, rows, last, row, sums, err);
+	if (rc == 0 && sums[0] == begin)
+		*size = sums[1];
+	return rc;
 }
 
 static int
@@ -231,6 +292,7 @@ const struct image_decoder image_decoder_zstd = {
 	.begins = zstd_begins,
 	.whole = zstd_whole,
 	.zeros = image_zero_frame_find,
+	.size = zstd_size,
 	.open = zstd_open,
 	.begin = zstd_begin,
 	.decode = zstd_decode,

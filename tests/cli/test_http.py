@@ -207,6 +207,27 @@ def test_info_reads_less_than_a_megabyte(hone, web, work):
             assert server.sent < 2000000
 
 
+def test_the_size_in_the_table_of_a_packed_disk(hone, web, work, out):
+    """It is requested beside the first bytes; no byte comes twice."""
+    hone.need("libzstd")
+    raw, path = work / "raw.img", work / "disk.img.zst"
+    raw.write_bytes(images.noise(20 * MI) + bytes(5 * MI))
+    hone.ok("convert", "-q", raw, path)
+    with Server(path.read_bytes()) as server:
+        url = server.url("/disk.img.zst")
+        info = json.loads(web.ok("info", "--json", url).stdout)
+        assert info["virtual_size"] == 25 * MI and server.sent < MI
+        server.sent = 0
+        web.ok("convert", "-q", url, f"oci:{out}/d")
+        assert server.sent == path.stat().st_size
+    hone.ok("convert", "-q", raw, f"oci:{out}/e")
+    for folder, _, names in os.walk(out / "e"):
+        for name in names:
+            here = pathlib.Path(folder, name)
+            assert (out / "d" / here.relative_to(out / "e")).read_bytes() == (
+                here.read_bytes())
+
+
 @pytest.mark.parametrize("suffix", ["qcow2.bz2", "tar"])
 def test_info_of_a_packed_image_reads_less_than_a_megabyte(hone, web, work, suffix):
     """A block of bzip2 has 900 kB: ascending reads, with nothing ahead."""

@@ -377,16 +377,67 @@ def test_packed_holes_are_verified_as_lengths(work, hone, words):
     hone.ok("compare", "-q", work / "back", disk)
 
 
-def test_a_table_that_lies_is_harmless(work, hone):
-    """It is not read, but has to be whole."""
-    disk = holey(work / "source.raw", 9 * MI, (3 * MI, os.urandom(MI)))
-    data = pack(hone, disk, "zst").read_bytes()
+def lengths(path):
+    """The file in front of its table, and the rows."""
+    data = path.read_bytes()
     table = len(data) - 17 - 8 * number(data, len(data) - 9, 4)
-    changed = work / "changed.img.zst"
-    for at in range(table + 8, len(data), 3):
+    return data[:table], [list(row) for row in
+                          struct.iter_unpack("<II", data[table + 8:-9])]
+
+
+def table_of(rows, checksums=False):
+    """The table, as other programs may write it."""
+    rows = b"".join(struct.pack("<II", *row) + bytes(4 * checksums) for row in rows)
+    count = len(rows) // (12 if checksums else 8)
+    return (struct.pack("<II", 0x184D2A5E, len(rows) + 9) + rows
+            + struct.pack("<IBI", count, 0x80 * checksums, 0x8F92EAB1))
+
+
+def test_the_table_has_the_size(work, hone):
+    """If it is that of all frames. Holes stay holes."""
+    disk = holey(work / "source.raw", 30 * MI + 512, (3 * MI, os.urandom(MI)))
+    path = pack(hone, disk, "zst")
+    sound, other = path.read_bytes(), work / "other.img.zst"
+    frames_, rows = lengths(path)
+    many = frames_ + table_of([[len(frames_), 30 * MI + 512], *[[0, 0]] * 9000], True)
+    assert sound == frames_ + table_of(rows)
+    for data, size in ((sound, 30 * MI + 512), (many, 30 * MI + 512),
+                       (table_of([]), 0), (sound + sound, None),
+                       (sound[:-9] + b"\0" + sound[-9:], None),
+                       (frames_ + table_of(rows[1:]), None)):
+        other.write_bytes(data)
+        assert hone.json("info", "--json", "-f", "raw", other)["virtual_size"] == size
+    hone.ok("compare", "-q", "--strict", path, disk)
+    done = hone.run("convert", "--size", "+1M", path, "-")
+    assert done.stdout == disk.read_bytes() + bytes(MI)
+    for words in ["-m2"], ["-m4", "--digest", "md5"]:
+        said = hone.json("convert", "--json", "--force", *words, path, work / "back")
+        assert said["hole_bytes"] >= 28 * MI
+
+
+def test_a_table_that_lies(work, hone):
+    """A wrong length of a frame, number or magic is ignored. A wrong length of
+    content is found at the end."""
+    disk = holey(work / "source.raw", 9 * MI, (3 * MI, os.urandom(MI)))
+    path = pack(hone, disk, "zst")
+    data = path.read_bytes()
+    frames_, rows = lengths(path)
+    changed, out = work / "changed.img.zst", work / "out"
+    for at in range(len(frames_) + 8, len(data), 3):
         changed.write_bytes(data[:at] + bytes([data[at] ^ 0x81]) + data[at + 1:])
-        hone.ok("compare", "-q", "--strict", changed, disk)
-    for end in table + 1, table + 8, len(data) - 1:
+        if at < len(data) - 9 and (at - len(frames_)) % 8 >= 4:
+            said = hone.fails("convert", changed, out, code=3)
+            assert "changed.img.zst: has " in said and "its stated size is" in said
+            assert not out.exists()
+        else:
+            hone.ok("compare", "-q", "--strict", changed, disk)
+    # a row that hides a frame
+    rows[0][0] += rows[1][0]
+    del rows[1]
+    changed.write_bytes(frames_ + table_of(rows))
+    for words in ["map", changed], ["compare", changed, disk], ["digest", changed]:
+        assert "its stated size is" in hone.run(*words).stderr.decode(), words
+    for end in len(frames_) + 1, len(frames_) + 8, len(data) - 1:
         changed.write_bytes(data[:end])
-        done = hone.run("convert", changed, work / "out")
-        assert done.returncode == 3 and not (work / "out").exists()
+        done = hone.run("convert", changed, out)
+        assert done.returncode == 3 and not out.exists()
