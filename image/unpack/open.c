@@ -129,10 +129,13 @@ unpack_stream(struct image_stream *stream, const struct rounds *rounds,
 	struct image_error *err)
 {
 	/* A look at an image needs few bytes. Further threads have buffers,
-	 * which only the single round of a file has memory for. */
+	 * which only the single round of a file has memory for. One thread
+	 * reports no holes, so a single CPU has two. */
+	unsigned cpus = image_cpus();
 	unsigned threads = how->inspect || rounds->count > 1 ? 1
 			   : how->threads                    ? how->threads
-							     : image_cpus();
+			   : cpus > 1                        ? cpus
+							     : 2;
 	uint64_t memory = share(rounds, how);
 	int rc = 0;
 

@@ -350,6 +350,8 @@ def test_zeros_that_were_packed_are_holes(work, hone):
     runs = [(e["kind"], e["length"]) for e in told]
     assert runs[:3] == [("hole", 8 * MI), ("data", MI), ("hole", 89 * MI)]
     assert ("zero", MI) in runs  # compressed with the data around it
+    one_cpu = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+    assert json.loads(hone.ok("map", "--json", path, before=one_cpu).stdout) == told
     said = hone.json("convert", "--json", path, work / "back.raw")
     zeros = sum(size for is_zero, size in frames(path) if is_zero)
     assert said["hole_bytes"] == zeros
@@ -428,6 +430,8 @@ def test_a_table_that_lies(work, hone):
         if at < len(data) - 9 and (at - len(frames_)) % 8 >= 4:
             said = hone.fails("convert", changed, out, code=3)
             assert "changed.img.zst: has " in said and "its stated size is" in said
+            assert hone.fails("convert", "-m1", changed, out, code=3).rpartition(
+                "size")[2] == said.rpartition("size")[2]
             assert not out.exists()
         else:
             hone.ok("compare", "-q", "--strict", changed, disk)
