@@ -1,90 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Stores over streams, and streams over stores. */
 #include "blocks/blocks.h"
+#include "fakes.h"
 #include "support.h"
 
 #define SIZE ((size_t)5 * 1024 * 1024 + 777)
 #define MEMORY ((uint64_t)600 * 1024)
 
-/* A stream of known bytes, in parts of changing lengths. */
-struct fake {
-	struct image_stream stream;
-	const unsigned char *bytes;
-	size_t size;
-	size_t at;
-	/* where zeros begin and end that may be skipped */
-	size_t zeros[2];
-	/* -errno after the last byte, or 0 */
-	int fails;
-	unsigned n_reads;
-};
-
 static unsigned char bytes[SIZE];
 static bool bytes_are_made;
-static unsigned n_closed;
-
-static int
-fake_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
-	struct image_error *err)
-{
-	struct fake *fake = (struct fake *)stream;
-	size_t left = fake->size - fake->at;
-	size_t n = 1 + fake->n_reads++ * 7919 % 50000;
-
-	if (n > length)
-		n = length;
-	if (n > left)
-		n = left;
-	if (n == 0 && fake->fails)
-		return image_fail(err, stream->name, fake->fails, "is damaged");
-	memcpy(buf, fake->bytes + fake->at, n);
-	fake->at += n;
-	*got = n;
-	return 0;
-}
-
-static void
-fake_close(struct image_stream *stream)
-{
-	n_closed++;
-	free(stream->name);
-	free(stream);
-}
-
-/* Zeros are skipped where fake->zeros says so. */
-static int
-fake_skip(struct image_stream *stream, uint64_t unit, uint64_t *length,
-	struct image_error *err)
-{
-	struct fake *fake = (struct fake *)stream;
-
-	(void)err;
-	if (fake->at < fake->zeros[0] || fake->at >= fake->zeros[1])
-		return 0;
-	*length = (fake->zeros[1] - fake->at) / unit * unit;
-	fake->at += (size_t)*length;
-	return 0;
-}
-
-static const struct image_stream_ops fake_ops = {
-	.read = fake_read, .skip = fake_skip, .close = fake_close};
-
-static struct fake *
-fake_stream(size_t size)
-{
-	struct fake *fake = calloc(1, sizeof(*fake));
-
-	for (size_t i = 0; !bytes_are_made && i < SIZE; i++)
-		bytes[i] = (unsigned char)((i * 2654435761u) >> 13);
-	bytes_are_made = true;
-	fake->stream.ops = &fake_ops;
-	fake->stream.name = strdup("fake");
-	fake->stream.size = IMAGE_SIZE_UNKNOWN;
-	fake->bytes = bytes;
-	fake->size = size;
-	return fake;
-}
-
 static unsigned n_spills;
 
 static void
@@ -102,6 +26,8 @@ static const struct image_spill spill = {"/tmp", count_spills, NULL};
 static struct image_store *store;
 static struct image_error failure;
 
+static struct fake_stream fake;
+
 FIXTURE(end)
 {
 	image_store_close(store);
@@ -111,16 +37,34 @@ FIXTURE(end)
 
 #define BLOCKS_TEST(name) TEST_WITH(name, NULL, end)
 
+/* So many of the bytes, in parts of changing lengths. */
 static void
-begin(struct fake *fake, bool spills)
+stream_bytes(size_t size)
 {
 	end(NULL);
+	for (size_t i = 0; !bytes_are_made && i < SIZE; i++)
+		bytes[i] = (unsigned char)((i * 2654435761u) >> 13);
+	bytes_are_made = true;
+	fake_stream_init(&fake, bytes, size);
+}
+
+/* Open the stream. */
+static void
+begin_stream(bool spills)
+{
 	n_spills = 0;
-	assert_ok(image_blocks_open(&fake->stream, MEMORY, &store, &failure));
+	assert_ok(image_blocks_open(&fake.stream, MEMORY, &store, &failure));
 	assert_true(store->forward);
-	assert_true(store->size == fake->stream.size);
+	assert_true(store->size == fake.stream.size);
 	if (spills)
 		image_blocks_spill(store, &spill);
+}
+
+static void
+begin(size_t size, bool spills)
+{
+	stream_bytes(size);
+	begin_stream(spills);
 }
 
 static void
@@ -145,7 +89,7 @@ BLOCKS_TEST(bytes_that_are_released_need_no_space)
 {
 	size_t step = 64000;
 
-	begin(fake_stream(SIZE), true);
+	begin(SIZE, true);
 	for (size_t at = 0; at < SIZE; at += step) {
 		size_t n = SIZE - at < step ? SIZE - at : step;
 		expect_bytes(at, n);
@@ -156,7 +100,7 @@ BLOCKS_TEST(bytes_that_are_released_need_no_space)
 
 BLOCKS_TEST(bytes_that_are_needed_later_move_to_a_file_that_is_named_once)
 {
-	begin(fake_stream(SIZE), true);
+	begin(SIZE, true);
 	expect_bytes(SIZE - 100, 100);
 	assert_int_equal(n_spills, 1);
 	for (int round = 0; round < 2; round++)
@@ -178,7 +122,7 @@ BLOCKS_TEST(bytes_are_read_while_they_move_to_a_file)
 {
 	const struct image_spill meanwhile = {"/tmp", read_meanwhile, NULL};
 
-	begin(fake_stream(SIZE), false);
+	begin(SIZE, false);
 	image_blocks_spill(store, &meanwhile);
 	expect_bytes(SIZE - 100, 100);
 	assert_int_equal(n_spills, 1);
@@ -188,15 +132,14 @@ BLOCKS_TEST(bytes_are_read_while_they_move_to_a_file)
 #define BLOCK (128 * 1024)
 
 /* A stream with zeros from 200000 to 3000000. */
-static struct fake *
-stream_with_zeros(void)
+static void
+begin_with_zeros(void)
 {
-	struct fake *fake = fake_stream(SIZE);
-
-	fake->zeros[0] = 200000;
-	fake->zeros[1] = 3000000;
+	stream_bytes(SIZE);
+	fake.zeros[0] = 200000;
+	fake.zeros[1] = 3000000;
 	memset(bytes + 200000, 0, 3000000 - 200000);
-	return fake;
+	begin_stream(false);
 }
 
 static void
@@ -216,7 +159,7 @@ BLOCKS_TEST(zeros_that_a_stream_skips_are_holes_of_what_has_passed)
 	/* the whole blocks of the zeros */
 	const uint64_t from = 2 * BLOCK, to = 22 * BLOCK;
 
-	begin(stream_with_zeros(), false);
+	begin_with_zeros();
 	expect_extent(0, SIZE, SIZE, false);
 	for (size_t at = 0, n; at < SIZE; at += n) {
 		n = SIZE - at < 98304 ? SIZE - at : 98304;
@@ -258,7 +201,7 @@ BLOCKS_TEST(a_tap_sees_zeros_that_could_be_skipped)
 {
 	static struct image_tap tap = {tap_see, tap_close};
 
-	begin(stream_with_zeros(), false);
+	begin_with_zeros();
 
 	n_seen = 0;
 	assert_ok(image_blocks_once(&store, 0, &tap, &failure));
@@ -268,19 +211,17 @@ BLOCKS_TEST(a_tap_sees_zeros_that_could_be_skipped)
 
 BLOCKS_TEST(drain_skips_zeros)
 {
-	struct fake *fake = stream_with_zeros();
-
-	begin(fake, false);
+	begin_with_zeros();
 
 	expect_bytes(0, 1000);
 	assert_ok(image_blocks_drain(store, &failure));
-	assert_int_equal(fake->at, SIZE);
+	assert_int_equal(fake.at, SIZE);
 	expect_extent(3 * BLOCK, BLOCK, BLOCK, true);
 }
 
 BLOCKS_TEST(a_jump_within_the_memory_needs_no_space)
 {
-	begin(fake_stream(SIZE), true);
+	begin(SIZE, true);
 	expect_bytes((size_t)MEMORY / 2, 100);
 	expect_bytes(0, 1000);
 	assert_int_equal(n_spills, 0);
@@ -288,9 +229,9 @@ BLOCKS_TEST(a_jump_within_the_memory_needs_no_space)
 
 BLOCKS_TEST(zeros_that_are_needed_later_read_as_zeros)
 {
-	struct fake *fake = fake_stream(SIZE);
+	stream_bytes(SIZE);
 
-	begin(fake, true);
+	begin_stream(true);
 
 	memset(bytes + 65536 * 2, 0, 65536 * 3);
 	memset(bytes + 65536 * 20, 0, 65536 * 60);
@@ -301,7 +242,7 @@ BLOCKS_TEST(zeros_that_are_needed_later_read_as_zeros)
 
 BLOCKS_TEST(a_store_without_space_fails_with_one_sentence)
 {
-	begin(fake_stream(SIZE), false);
+	begin(SIZE, false);
 	assert_int_equal(read_byte(SIZE - 1), -ENOSPC);
 	assert_string_equal(failure.file, "fake");
 	assert_string_equal(failure.text,
@@ -313,7 +254,7 @@ BLOCKS_TEST(a_folder_that_takes_no_file_is_named)
 {
 	const struct image_spill nowhere = {"/nowhere", NULL, NULL};
 
-	begin(fake_stream(SIZE), false);
+	begin(SIZE, false);
 
 	image_blocks_spill(store, &nowhere);
 	assert_true(read_byte(SIZE - 1) < 0);
@@ -322,7 +263,7 @@ BLOCKS_TEST(a_folder_that_takes_no_file_is_named)
 
 BLOCKS_TEST(bytes_that_were_released_are_not_read_again)
 {
-	begin(fake_stream(SIZE), true);
+	begin(SIZE, true);
 	for (size_t at = 0; at + 65536 < SIZE; at += 65536) {
 		expect_bytes(at, 65536);
 		image_store_release(store, at, 65536);
@@ -335,7 +276,7 @@ BLOCKS_TEST(bytes_that_were_released_are_not_read_again)
 
 BLOCKS_TEST(a_block_is_released_by_all_its_sectors)
 {
-	begin(fake_stream(SIZE), true);
+	begin(SIZE, true);
 	for (size_t at = 0; at + 65536 < SIZE; at += 65536) {
 		expect_bytes(at, 65536);
 		image_store_release(store, at, 32768);
@@ -351,7 +292,7 @@ BLOCKS_TEST(a_block_stays_for_the_next_one_and_no_longer)
 {
 	size_t block = (size_t)128 << 10;
 
-	begin(fake_stream(SIZE), true);
+	begin(SIZE, true);
 	for (size_t i = 0; i < SIZE / block; i++) {
 		expect_bytes(i * block, block);
 		if (i % 2 && i > 6)
@@ -365,7 +306,7 @@ BLOCKS_TEST(a_block_stays_for_the_next_one_and_no_longer)
 /* As the sector that two compressed clusters share. */
 BLOCKS_TEST(a_sector_before_bytes_that_are_needed_stays)
 {
-	begin(fake_stream(SIZE), true);
+	begin(SIZE, true);
 	for (size_t at = 0; at + 65536 < SIZE; at += 65536) {
 		expect_bytes(at, 65536);
 		if (at != 65536 * 4)
@@ -378,7 +319,7 @@ BLOCKS_TEST(the_end_is_found_by_reach)
 {
 	uint64_t reached;
 
-	begin(fake_stream(100000), true);
+	begin(100000, true);
 	assert_ok(image_store_reach(store, 99000, 1000, &reached, &failure));
 	assert_int_equal(reached, 1000);
 	assert_ok(image_store_reach(store, 99000, 1001, &reached, &failure));
@@ -393,14 +334,14 @@ BLOCKS_TEST(the_end_is_found_by_reach)
 
 BLOCKS_TEST(bytes_before_a_failure_are_read_and_later_ones_fail)
 {
-	struct fake *fake = fake_stream(100000);
+	stream_bytes(100000);
 
-	fake->fails = -EBADMSG;
-	begin(fake, true);
+	fake.fails = -EBADMSG;
+	begin_stream(true);
 	expect_bytes(0, 100000);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(read_byte(100000), -EBADMSG);
-		assert_string_equal(failure.text, "is damaged");
+		assert_string_equal(failure.text, "is broken");
 	}
 	expect_bytes(1, 99999);
 	assert_int_equal(image_blocks_drain(store, &failure), -EBADMSG);
@@ -408,13 +349,13 @@ BLOCKS_TEST(bytes_before_a_failure_are_read_and_later_ones_fail)
 
 BLOCKS_TEST(drain_finds_a_failure_behind_the_image)
 {
-	struct fake *fake = fake_stream(SIZE);
+	stream_bytes(SIZE);
 
-	fake->fails = -EBADMSG;
-	begin(fake, false);
+	fake.fails = -EBADMSG;
+	begin_stream(false);
 	expect_bytes(0, 1000);
 	assert_int_equal(store->ops->unchanged(store, &failure), -EBADMSG);
-	assert_string_equal(failure.text, "is damaged");
+	assert_string_equal(failure.text, "is broken");
 }
 
 /* What a server or an index states is no proof. */
@@ -423,9 +364,9 @@ BLOCKS_TEST(a_stream_ends_where_its_size_says)
 	static const size_t sizes[] = {0, 1, 512, 99999, 100001, 2 * SIZE};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		struct fake *fake = fake_stream(100000);
-		fake->stream.size = sizes[i];
-		begin(fake, false);
+		stream_bytes(100000);
+		fake.stream.size = sizes[i];
+		begin_stream(false);
 		size_t both = sizes[i] < 100000 ? sizes[i] : 100000;
 		if (both)
 			expect_bytes(0, both);
@@ -437,15 +378,15 @@ BLOCKS_TEST(a_stream_ends_where_its_size_says)
 
 BLOCKS_TEST(drain_reads_to_the_end_and_releases_it)
 {
-	struct fake *fake = fake_stream(SIZE);
+	stream_bytes(SIZE);
 
-	begin(fake, false);
+	begin_stream(false);
 
 	/* The memory, eight blocks at least, is full of bytes that are needed.
 	 */
 	expect_bytes(0, (size_t)8 * BLOCK);
 	assert_ok(image_blocks_drain(store, &failure));
-	assert_int_equal(fake->at, SIZE);
+	assert_int_equal(fake.at, SIZE);
 	expect_bytes(0, (size_t)8 * BLOCK);
 	assert_int_equal(read_byte(SIZE - 3 * BLOCK), -ESPIPE);
 }
@@ -521,7 +462,7 @@ read_by_threads(bool in_order)
 	struct reader readers[4];
 	size_t next = 0;
 
-	begin(fake_stream(SIZE), true);
+	begin(SIZE, true);
 	for (int i = 0; i < 4; i++)
 		readers[i] = (struct reader){.next = in_order ? &next : NULL,
 			.seed = support_random(&seed)};
@@ -547,12 +488,12 @@ BLOCKS_TEST(a_stream_of_a_store_has_its_bytes_and_its_end)
 	struct image_stream *stream;
 
 	for (int i = 0; i < 2; i++) {
-		struct fake *fake = fake_stream(SIZE);
+		stream_bytes(SIZE);
 		size_t got = 1, at = 0;
 		int rc = 0;
 
-		fake->fails = ends[i];
-		begin(fake, false);
+		fake.fails = ends[i];
+		begin_stream(false);
 		assert_ok(image_stream_of_store(store, &stream, &failure));
 		store = NULL;
 		assert_true(stream->size == IMAGE_SIZE_UNKNOWN);
@@ -565,9 +506,8 @@ BLOCKS_TEST(a_stream_of_a_store_has_its_bytes_and_its_end)
 		}
 		assert_int_equal(rc, ends[i]);
 		assert_in_range(at, rc ? SIZE - sizeof(buf) : SIZE, SIZE);
-		n_closed = 0;
 		image_stream_close(stream);
-		assert_int_equal(n_closed, 1);
+		assert_true(fake.closed);
 	}
 }
 

@@ -505,65 +505,32 @@ TEST(a_failed_hash_or_write_ends_the_hash_of_a_long_hole)
 
 /* Sequences whose bytes have to have a digest. */
 
-/* Bytes in pieces; may fail instead of ending. */
-struct given {
-	struct image_stream stream;
-	size_t left;
-	size_t piece;
-	bool fails;
-	bool closed;
-};
+static struct fake_stream given;
+static unsigned char xs[5000];
 
-static int
-given_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
-	struct image_error *err)
-{
-	struct given *given = (struct given *)stream;
-
-	*got = given->left < given->piece ? given->left : given->piece;
-	if (*got > length)
-		*got = length;
-	if (!*got && given->fails)
-		return image_fail(err, "given", -ECONNRESET, "is lost");
-	memset(buf, 'x', *got);
-	given->left -= *got;
-	return 0;
-}
-
+/* So many of them, in pieces. */
 static void
-given_close(struct image_stream *stream)
-{
-	((struct given *)stream)->closed = true;
-}
-
-static const struct image_stream_ops given_ops = {
-	.read = given_read, .close = given_close};
-
-static char name[] = "given";
-
-static struct given
 give(size_t length, size_t piece)
 {
-	return (struct given){
-		.stream = {.ops = &given_ops, .name = name, .size = length},
-		.left = length,
-		.piece = piece};
+	memset(xs, 'x', sizeof(xs));
+	fake_stream_init(&given, xs, length);
+	given.stream.size = length;
+	given.piece = piece;
 }
 
 static struct image_expect
 digest_of(size_t index, size_t length)
 {
 	struct image_expect expect = {.algorithm = image_algorithm(index)};
-	char bytes[5000];
 
-	memset(bytes, 'x', sizeof(bytes));
-	hash_bytes(expect.algorithm, bytes, length, expect.bytes);
+	give(length, 1);
+	hash_bytes(expect.algorithm, xs, length, expect.bytes);
 	return expect;
 }
 
 /* Returns the result of the last read, after `length` bytes. */
 static int
-read_all(struct given *given, const struct image_expect *expect, size_t length)
+read_all(const struct image_expect *expect, size_t length)
 {
 	struct image_store *store;
 	struct image_stream *stream;
@@ -572,11 +539,11 @@ read_all(struct given *given, const struct image_expect *expect, size_t length)
 	size_t got = 1, sum = 0;
 	int rc = 0;
 
-	assert_ok(image_tap_expect(expect, "given", &tap, &made.err));
-	assert_ok(image_blocks_open(&given->stream, 0, &store, &made.err));
+	assert_ok(image_tap_expect(expect, "fake", &tap, &made.err));
+	assert_ok(image_blocks_open(&given.stream, 0, &store, &made.err));
 	assert_ok(image_blocks_once(&store, 0, tap, &made.err));
 	assert_ok(image_stream_of_store(store, &stream, &made.err));
-	assert_int_equal(stream->size, given->stream.size);
+	assert_int_equal(stream->size, given.stream.size);
 	while (rc == 0 && got) {
 		rc = image_stream_read(
 			stream, buf, sizeof(buf), &got, &made.err);
@@ -589,7 +556,7 @@ read_all(struct given *given, const struct image_expect *expect, size_t length)
 	if (rc == 0)
 		assert_ok(image_stream_read(stream, buf, 1, &got, &made.err));
 	image_stream_close(stream);
-	assert_true(given->closed);
+	assert_true(given.closed);
 	return rc;
 }
 
@@ -601,8 +568,8 @@ TEST(a_stream_with_its_digest_ends_well)
 		for (size_t algorithm = 0; algorithm < 2; algorithm++) {
 			struct image_expect expect =
 				digest_of(algorithm, lengths[i]);
-			struct given given = give(lengths[i], 1 + i * 211);
-			assert_ok(read_all(&given, &expect, lengths[i]));
+			give(lengths[i], 1 + i * 211);
+			assert_ok(read_all(&expect, lengths[i]));
 		}
 	}
 }
@@ -613,10 +580,10 @@ TEST(a_stream_with_another_digest_is_refused_at_its_end)
 
 	made.err = (struct image_error){.again = true};
 	for (size_t length = 499; length <= 501; length += 2) {
-		struct given given = give(length, 100);
-		assert_int_equal(read_all(&given, &expect, length), -EINVAL);
+		give(length, 100);
+		assert_int_equal(read_all(&expect, length), -EINVAL);
 		assert_true(made.err.refused && !made.err.again);
-		assert_string_equal(made.err.file, "given");
+		assert_string_equal(made.err.file, "fake");
 		assert_int_equal(
 			strncmp(made.err.text,
 				"the file is refused: its sha256 is ", 35),
@@ -625,9 +592,9 @@ TEST(a_stream_with_another_digest_is_refused_at_its_end)
 	}
 	/* every byte of the digest counts */
 	for (size_t i = 0; i < 32; i++) {
-		struct given given = give(500, 500);
+		give(500, 500);
 		expect.bytes[i] ^= 1;
-		assert_int_equal(read_all(&given, &expect, 500), -EINVAL);
+		assert_int_equal(read_all(&expect, 500), -EINVAL);
 		expect.bytes[i] ^= 1;
 	}
 }
@@ -635,11 +602,11 @@ TEST(a_stream_with_another_digest_is_refused_at_its_end)
 TEST(a_stream_that_fails_has_no_digest)
 {
 	struct image_expect expect = digest_of(0, 500);
-	struct given given = give(500, 100);
+	give(500, 100);
 
-	given.fails = true;
-	assert_int_equal(read_all(&given, &expect, 500), -ECONNRESET);
-	assert_string_equal(made.err.text, "is lost");
+	given.fails = -ECONNRESET;
+	assert_int_equal(read_all(&expect, 500), -ECONNRESET);
+	assert_string_equal(made.err.text, "is broken");
 	assert_true(made.err.again && !made.err.refused);
 }
 
@@ -647,7 +614,7 @@ TEST(a_stream_that_fails_has_no_digest)
 TEST(a_stream_that_has_ended_before_its_tap_is_refused)
 {
 	struct image_expect expect = digest_of(0, 1);
-	struct given given = give(0, 1);
+	give(0, 1);
 	struct image_store *store;
 	struct image_tap *tap;
 	uint64_t reached;
@@ -655,7 +622,7 @@ TEST(a_stream_that_has_ended_before_its_tap_is_refused)
 	assert_ok(image_blocks_open(&given.stream, 0, &store, &made.err));
 	assert_ok(image_store_reach(store, 0, 1, &reached, &made.err));
 	assert_int_equal(reached, 0);
-	assert_ok(image_tap_expect(&expect, "given", &tap, &made.err));
+	assert_ok(image_tap_expect(&expect, "fake", &tap, &made.err));
 	assert_ok(image_blocks_once(&store, 0, tap, &made.err));
 	assert_int_equal(image_store_unchanged(store, &made.err), -EINVAL);
 	assert_true(made.err.refused);

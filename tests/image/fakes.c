@@ -280,6 +280,60 @@ fake_sink_init(struct fake_sink *sink, struct fake *source)
 	memset(file, 0, used);
 }
 
+static int
+stream_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
+	struct image_error *err)
+{
+	struct fake_stream *s = (struct fake_stream *)stream;
+	size_t left = s->length - s->at;
+	size_t n = s->piece ? s->piece : 1 + s->n_reads * 7919 % 50000;
+
+	s->n_reads++;
+	if (s->fails && s->at >= s->fails_at)
+		return image_fail(err, stream->name, s->fails, "is broken");
+	n = n < length ? n : length;
+	*got = n < left ? n : left;
+	memcpy(buf, s->bytes + s->at, *got);
+	s->at += *got;
+	return 0;
+}
+
+static int
+stream_skip(struct image_stream *stream, uint64_t unit, uint64_t *length,
+	struct image_error *err)
+{
+	struct fake_stream *s = (struct fake_stream *)stream;
+
+	(void)err;
+	if (s->at < s->zeros[0] || s->at >= s->zeros[1])
+		return 0;
+	*length = (s->zeros[1] - s->at) / unit * unit;
+	s->at += (size_t)*length;
+	return 0;
+}
+
+static void
+stream_close(struct image_stream *stream)
+{
+	((struct fake_stream *)stream)->closed = true;
+}
+
+void
+fake_stream_init(struct fake_stream *stream, const void *bytes, size_t length)
+{
+	static const struct image_stream_ops stream_ops = {.read = stream_read,
+		.skip = stream_skip,
+		.close = stream_close};
+	static char stream_name[] = "fake";
+
+	*stream = (struct fake_stream){.stream = {.ops = &stream_ops,
+					       .name = stream_name,
+					       .size = IMAGE_SIZE_UNKNOWN},
+		.bytes = bytes,
+		.length = length,
+		.fails_at = length};
+}
+
 static struct test_store *
 fake_store_of(struct image_store *store)
 {

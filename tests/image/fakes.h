@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include "format/format.h"
 #include "store/store.h"
+#include "store/stream.h"
 
 #define FAKE_CALLS 64
 
@@ -101,6 +102,28 @@ struct fake_sink {
 
 /* An empty sink for a copy of the fake source. Keeps sink->file. */
 void fake_sink_init(struct fake_sink *sink, struct fake *source);
+
+/* A stream of bytes, which can fail. */
+struct fake_stream {
+	struct image_stream stream;
+	const unsigned char *bytes;
+	size_t length;
+	/* most bytes of a read; 0: reads of changing lengths */
+	size_t piece;
+	/* -errno of the read at that offset, or 0; at first, of the end */
+	int fails;
+	size_t fails_at;
+	/* where zeros begin and end that may be skipped */
+	size_t zeros[2];
+	/* what happened */
+	size_t at;
+	unsigned n_reads;
+	bool closed;
+};
+
+/* Bytes that stay the caller's. Closing frees nothing. */
+void fake_stream_init(
+	struct fake_stream *stream, const void *bytes, size_t length);
 
 /*
  * A gate between threads: fake_wait() returns once fake_open() was called. A

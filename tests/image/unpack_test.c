@@ -10,6 +10,7 @@
 #include "blocks/blocks.h"
 #include "codec/zero_frame.h"
 #include "fake_memory.h"
+#include "fakes.h"
 #include "memory.h"
 #include "support.h"
 #include "unpack/unpack.h"
@@ -227,40 +228,7 @@ struct way {
 };
 
 /* A stream of what is packed. */
-static struct given {
-	struct image_stream stream;
-	const struct way *way;
-	size_t at;
-	bool closed;
-} given;
-
-static int
-given_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
-	struct image_error *err)
-{
-	size_t n = packed.length - given.at;
-
-	(void)stream;
-	if (given.way->broken && given.at >= given.way->broken) {
-		snprintf(err->text, sizeof(err->text), "is broken");
-		return -ENETDOWN;
-	}
-	n = n < given.way->piece ? n : given.way->piece;
-	*got = n < length ? n : length;
-	memcpy(buf, packed.data + given.at, *got);
-	given.at += *got;
-	return 0;
-}
-
-static void
-given_close(struct image_stream *stream)
-{
-	(void)stream;
-	given.closed = true;
-}
-
-static const struct image_stream_ops given_ops = {
-	.read = given_read, .close = given_close};
+static struct fake_stream given;
 
 /* What was unpacked. */
 struct result {
@@ -286,14 +254,16 @@ static int
 open_packed(enum image_packing packing, const struct way *way, unsigned threads,
 	struct image_stream **out, struct image_error *err)
 {
-	static char name[] = "disk";
 	uint64_t memory = way->memory ? way->memory : image_memory(0).unpack;
 
 	here = pthread_self();
-	given = (struct given){.stream = {.ops = &given_ops,
-				       .name = name,
-				       .size = packed.length},
-		.way = way};
+	fake_stream_init(&given, packed.data, packed.length);
+	given.stream.size = packed.length;
+	given.piece = way->piece;
+	if (way->broken) {
+		given.fails = -ENETDOWN;
+		given.fails_at = way->broken;
+	}
 	return image_unpack_open(
 		packing, &given.stream, memory, threads, out, err);
 }
@@ -670,7 +640,7 @@ TEST(other_data_after_the_last_member_is_an_error)
 			refuses(p, &plain, -EINVAL,
 				"has other data after the end");
 			expect_text(offset);
-			assert_string_equal(result.err.file, "disk");
+			assert_string_equal(result.err.file, "fake");
 		}
 }
 
