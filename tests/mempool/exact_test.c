@@ -578,37 +578,6 @@ TEST(a_cache_that_is_full_keeps_what_was_put_last)
 	closed_and_destroyed(pool, other);
 }
 
-/* Magazines of the user's with n of 16 objects, of which 12 make a full one. */
-TEST(a_magazine_that_is_put_is_divided)
-{
-	struct hone_mempool *pool = exact_pool(100, 16, 2);
-	struct hone_mempool_cache *c = opened(pool);
-	struct hone_mempool_magazine *m;
-	void *objs[16], *loaded[16];
-
-	for (size_t n = 0; n <= 16; n++)
-		for (size_t before = 0; before <= 16; before++) {
-			assert_ok(hone_mempool_get_bulk(c, loaded, before));
-			m = hone_mempool_get_magazine(c);
-			assert_non_null(m);
-			while (m->count > n)
-				hone_mempool_put(c, m->objects[--m->count]);
-			assert_ok(hone_mempool_get_bulk(c, objs, n));
-			for (size_t i = 0; m->count < n; i++) {
-				m->objects[m->count++] = objs[i];
-				objs[i] = NULL;
-			}
-			for (size_t i = 0; i < n; i++)
-				if (objs[i])
-					hone_mempool_put(c, objs[i]);
-			hone_mempool_put_bulk(c, loaded, before);
-			audited(pool, n);
-			hone_mempool_put_magazine(c, m);
-			audited(pool, 0);
-		}
-	closed_and_destroyed(pool, c);
-}
-
 /* The pool has one magazine for each 448 of 512 objects. */
 TEST(there_are_magazines_for_all_objects)
 {

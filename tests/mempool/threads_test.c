@@ -187,8 +187,9 @@ join(struct thread *t, unsigned n)
 		assert_ok(pthread_join(t[i].id, NULL));
 }
 
+/* Threads take n objects at most at a time. */
 static void
-churned_with(struct hone_mempool_attr attr, size_t n, bool pin)
+churned(struct hone_mempool_attr attr, size_t n, bool pin)
 {
 	struct run run = {.n = n, .same_cpu = pin};
 	struct thread threads[THREADS];
@@ -200,24 +201,49 @@ churned_with(struct hone_mempool_attr attr, size_t n, bool pin)
 	destroyed(run.pool);
 }
 
-static void
-churned(size_t capacity, size_t cache_size, unsigned caches, size_t n, bool pin)
-{
-	churned_with(attributes(capacity, cache_size, caches), n, pin);
-}
-
 TEST(each_object_is_one_threads_at_a_time)
 {
-	churned(10000, 512, 8, 300, false);
-	churned(10000, 32, 4, 64, false);
-}
+	enum { ANYWHERE, ONE_CPU, EXACT = HONE_MEMPOOL_EXACT };
+	static const struct {
+		size_t capacity, cache_size;
+		unsigned caches;
+		size_t n;
+		bool pin;
+		unsigned flags;
+	} shapes[] = {
+		{10000, 512, 8, 300, ANYWHERE, 0},
+		{10000, 32, 4, 64, ANYWHERE, 0},
+		/* small magazines are stolen all the time */
+		{40, 1, 4, 8, ANYWHERE, 0},
+		{7, 1, 5, 3, ANYWHERE, 0},
+		{64, 2, 4, 12, ANYWHERE, 0},
+		{300, 7, 6, 40, ANYWHERE, 0},
+		/* nothing is left */
+		{5, 1, 4, 4, ANYWHERE, 0},
+		{300, 512, 4, 200, ANYWHERE, 0},
+		{500, 20, 4, 300, ANYWHERE, 0},
+		/* fewer caches than threads */
+		{1000, 30, 2, 60, ANYWHERE, 0},
+		{100, 3, 1, 20, ANYWHERE, 0},
+		{1000, 10, 4, 60, ONE_CPU, 0},
+		{10, 1, 4, 4, ONE_CPU, 0},
+		{1000, 32, 4, 64, ANYWHERE, EXACT},
+		{1000, 32, 4, 64, ONE_CPU, EXACT},
+		{40, 1, 4, 8, ANYWHERE, EXACT},
+		{40, 1, 4, 8, ONE_CPU, EXACT},
+		{30, 20, 4, 12, ANYWHERE, EXACT},
+		{30, 20, 4, 12, ONE_CPU, EXACT},
+		{300, 7, 3, 40, ANYWHERE, EXACT},
+		{300, 7, 3, 40, ONE_CPU, EXACT},
+	};
 
-TEST(small_magazines_are_stolen_all_the_time)
-{
-	churned(40, 1, 4, 8, false);
-	churned(7, 1, 5, 3, false);
-	churned(64, 2, 4, 12, false);
-	churned(300, 7, 6, 40, false);
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		struct hone_mempool_attr attr = attributes(shapes[i].capacity,
+			shapes[i].cache_size, shapes[i].caches);
+
+		attr.flags |= shapes[i].flags;
+		churned(attr, shapes[i].n, shapes[i].pin);
+	}
 }
 
 /* A deque whose slots are in a page of their own, and what its owner popped. */
@@ -257,44 +283,6 @@ TEST(the_owner_has_the_last_item_before_a_thief_that_stopped)
 	assert_ptr_equal(stopped.popped, &item);
 	assert_null(stolen);
 	munmap(stopped.page, stopped.size);
-}
-
-TEST(exhaustion_is_survived)
-{
-	churned(5, 1, 4, 4, false);
-	churned(300, 512, 4, 200, false);
-	churned(500, 20, 4, 300, false);
-}
-
-TEST(fewer_caches_than_threads_are_shared)
-{
-	churned(1000, 30, 2, 60, false);
-	churned(100, 3, 1, 20, false);
-}
-
-TEST(threads_on_one_cpu_get_on)
-{
-	churned(1000, 10, 4, 60, true);
-	churned(10, 1, 4, 4, true);
-}
-
-TEST(each_object_of_an_exact_pool_is_one_threads_at_a_time)
-{
-	static const struct {
-		size_t capacity, cache_size;
-		unsigned caches;
-		size_t n;
-	} shapes[] = {{1000, 32, 4, 64}, {40, 1, 4, 8}, {30, 20, 4, 12},
-		{300, 7, 3, 40}};
-
-	for (size_t i = 0; i < 2 * sizeof(shapes) / sizeof(shapes[0]); i++) {
-		struct hone_mempool_attr attr =
-			attributes(shapes[i / 2].capacity,
-				shapes[i / 2].cache_size, shapes[i / 2].caches);
-
-		attr.flags |= HONE_MEMPOOL_EXACT;
-		churned_with(attr, shapes[i / 2].n, i % 2);
-	}
 }
 
 /* The first of two threads only gets, the second only puts. */
