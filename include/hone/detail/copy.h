@@ -63,6 +63,16 @@ hone_detail_copy_any(void *dst, const void *src, size_t n)
 		__atomic_load_n(&hone_detail_copy_keep, __ATOMIC_RELAXED)(
 			dst, src, n);
 }
+
+/* n is above HONE_DETAIL_COPY_SHORT. Hides from GCC that n is longer than short
+ * arrays. Only of a constant GCC knows that the copy is too long. */
+static inline void
+hone_detail_copy_long(void *dst, const void *src, size_t n)
+{
+	if (!__builtin_constant_p(n))
+		__asm__("" : "+r"(n));
+	hone_detail_copy_any(dst, src, n);
+}
 #endif
 
 HONE_INLINE void
@@ -81,11 +91,7 @@ hone_memcpy(void *dst, const void *src, size_t n, int policy)
 				__ATOMIC_RELAXED)(dst, src, n);
 			return;
 		}
-		/* Hides from GCC that n is longer than short arrays. Only of a
-		 * constant GCC knows that the copy is too long. */
-		if (!__builtin_constant_p(n))
-			__asm__("" : "+r"(n));
-		hone_detail_copy_any(dst, src, n);
+		hone_detail_copy_long(dst, src, n);
 		return;
 	}
 #endif
@@ -98,9 +104,14 @@ hone_copy_blocks(void *dst, const void *src, size_t blocks)
 #if defined(__GNUC__)
 	/* The copy of one line is faster than a call: 1.2 ns, not 2.4. The copy
 	 * of two lines is not. */
-	if (blocks == 1) {
-		memcpy(__builtin_assume_aligned(dst, 64),
-			__builtin_assume_aligned(src, 64), 64);
+	if (blocks <= 1) {
+		if (blocks == 1)
+			memcpy(__builtin_assume_aligned(dst, 64),
+				__builtin_assume_aligned(src, 64), 64);
+		return;
+	}
+	if (!__builtin_constant_p(blocks)) {
+		hone_detail_copy_long(dst, src, blocks * 64);
 		return;
 	}
 #endif
