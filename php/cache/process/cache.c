@@ -133,9 +133,9 @@ php_hone_cache_post_deactivate(void)
 	if (cache->open) {
 		destroy_names(&FG(stream_filters));
 		destroy_names(&FG(stream_wrappers));
-		/* A fatal error, such as that of memory_limit, may skip the end
-		 * of a fetch. No test has such an error: with PHP 8.2, only a
-		 * debugger caused it. */
+		/* A fatal error may skip the end of a fetch: that of
+		 * memory_limit in a copy, with a PHP that leaves by longjmp().
+		 */
 		while (cache->member.fetches > 0)
 			php_hone_fetch_end(&cache->member);
 		php_hone_claims_end();
