@@ -442,7 +442,7 @@ PAIR_TEST(the_hand_stops_when_it_has_enough_to_pack)
 {
 	uint64_t number = 0;
 	writer.packs = true;
-	hold(100);
+	hold(45);
 	for (unsigned i = 0; writer.n_packs == 0; i++) {
 		assert_ok(put_form(&writer, numbered('w', i), i, BYTES, false));
 		if (i >= 100)
@@ -458,6 +458,27 @@ PAIR_TEST(the_hand_stops_when_it_has_enough_to_pack)
 	}
 	/* The packed values will free memory: requests go on. */
 	assert_int_equal(figures().closed_slots, 0);
+	php_hone_member_unpin(&reader);
+}
+
+/* What readers have stays warm. Without an end, they would have so many warm
+ * values that cold ones are evicted. */
+PAIR_TEST(readers_of_many_warm_values_keep_no_more)
+{
+	uint64_t number = 0;
+	writer.packs = true;
+	php_hone_member_pin(&reader);
+	for (unsigned n = 0, had = 0; n < 7000; n++) {
+		bool cold = presses();
+		assert_ok(put_form(&writer, numbered('w', n), n,
+			cold ? BYTES / 4 : BYTES, cold));
+		pack_all(&writer);
+		if (cold)
+			(void)get(&reader, numbered('w', had++ * 7919 % n),
+				&number);
+	}
+	assert_int_equal(figures().evictions, 0);
+	assert_int_equal(count_of('w', 0, 7000), 7000);
 	php_hone_member_unpin(&reader);
 }
 

@@ -212,6 +212,10 @@ php_hone_hold_back_less(struct php_hone_member *member,
 /* Readers have this many times what they do not have: soon they would have all,
  * and no store would find room until they end. */
 #define MOST_HAD 3
+/* Readers have 1/WARM_HAD of what the hand looked at, and it could be packed.
+ * It stays warm until their requests end, and cold entries would be evicted in
+ * its place. */
+#define WARM_HAD 4
 /* From this number of retired entries on, the hand passes over what readers
  * have. */
 #define HELD_BACK 32
@@ -238,6 +242,7 @@ struct pass {
 	uint32_t units;     /* of victims */
 	uint32_t seen;      /* units of entries that the hand looked at */
 	uint32_t had;       /* units of them that readers have */
+	uint32_t had_warm;  /* units of those that have a cold form */
 	uint32_t pack_left; /* units that may still be left to be packed; 0
 			       once one of them found no room */
 	uint64_t cold_left; /* cold entries that may still be passed over */
@@ -399,6 +404,8 @@ hand_step(struct pass *pass)
 	}
 	if (!expired && pass_had(pass, entry)) {
 		pass->had += php_hone_word_units(word);
+		if (php_hone_is_packable(entry))
+			pass->had_warm += php_hone_word_units(word);
 		/* To pack what readers have would free nothing. */
 		if (pass->much || pass->packer != NULL)
 			return;
@@ -494,6 +501,21 @@ look_ahead(struct php_hone_store *store, struct php_hone_shard *shard,
 		php_hone_readers_keep_nothing(store);
 }
 
+/* Closes all slots if readers have too many warm entries. */
+static void
+keep_less_warm(const struct pass *pass)
+{
+	struct php_hone_shard *shard = pass->shard;
+	shard->warm_seen += pass->seen;
+	shard->warm_had += pass->had_warm;
+	if (shard->warm_seen < php_hone_reserve_of(shard))
+		return;
+	if (shard->warm_had > shard->warm_seen / WARM_HAD &&
+		php_hone_warm_goes_first(shard))
+		php_hone_readers_close(pass->store, 0);
+	shard->warm_seen = shard->warm_had = 0;
+}
+
 /* Whether the hand leaves values to be packed. */
 static bool
 may_pack(struct php_hone_member *member, const struct php_hone_shard *shard)
@@ -544,6 +566,8 @@ evict_ahead(struct php_hone_member *member, struct php_hone_shard *shard)
 	pass_retire(&pass);
 	if (pass.had > pass.seen / (MOST_HAD + 1) * MOST_HAD)
 		php_hone_readers_keep_nothing(store);
+	else if (member->packs)
+		keep_less_warm(&pass);
 	php_hone_reclaim(store, shard);
 	if (!pass.much || packs_enough(&pass))
 		return;
