@@ -1,5 +1,5 @@
 --TEST--
-Values in the cold form that LZ4 makes shorter: they are the same, and a damaged one is a miss
+Values in the cold form that LZ4 makes shorter: they are the same
 --SKIPIF--
 <?php
 if (getenv('USE_ZEND_ALLOC') === '0') die('skip valgrind has a memory of its own');
@@ -65,35 +65,6 @@ for ($i = $same = 0; $i < $n; $i++) {
     $same += Cache::fetch("row$i") === $flat($i);
 }
 check("$same are the same", $same === $loaded);
-
-// Each byte of a value, with one bit changed, and with all.
-foreach (file('/proc/self/maps') as $line) {
-    if (str_contains($line, 'hone-cache')) {
-        [$from, $to] = array_map('hexdec', explode('-', explode(' ', $line)[0]));
-        break;
-    }
-}
-$memory = fopen('/proc/self/mem', 'r+b');
-$fill();
-$value = fn(int $n) => ["marker $n" => array_fill(0, 300, 'text')];
-$missed = $tried = 0;
-do {
-    $n = 10000 + $tried;
-    Cache::store('key', $value($n));
-    fseek($memory, $from);
-    // The tag, two bytes of the size, two of LZ4, a table of 1 and its key.
-    $at = strpos($bytes = stream_get_contents($memory, $to - $from), "\x07\x01\x8cmarker $n") - 5;
-    $length = strpos($bytes, "\xc1\xc1\xc1\xc1\xc1", $at) + 5 - $at;
-    check('the tag', $bytes[$at] === "\x11" && $length < 50);
-    $offset = intdiv($tried, 2);
-    fseek($memory, $from + $at + $offset);
-    fwrite($memory, $bytes[$at + $offset] ^ ($tried % 2 ? "\xff" : chr(1 << $n % 8)));
-    $missed += Cache::fetch('key', 'missed') === 'missed' && !Cache::exists('key');
-    $tried++;
-} while ($offset < $length - 1);
-check("missed $missed of $tried", $missed === $tried && $tried > 50);
-check('another', Cache::store('key', $value(1)) && Cache::fetch('key') === $value(1));
 ?>
 --EXPECTF--
 PHP Notice:  The shared cache "default" of 2097152 bytes is full %s
-PHP Warning:  The shared cache "default": the value of 'key' is damaged, and was removed: its sum is wrong; the log has at most one such line a minute
