@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 
-from http_server import Server
+from http_server import Server, status
 from images import PACK
 from tar_builder import archive
 
@@ -101,6 +101,20 @@ class Registry:
         """The address of an image."""
         return f"oci://127.0.0.1:{self.server.server_address[1]}/vms/disk" + \
             reference
+
+    @contextlib.contextmanager
+    def elsewhere(self, made):
+        """A server with the blob, to which this one redirects from `path`."""
+        path = f"/v2/vms/disk/blobs/{made['digest']}"
+        with Registry().running() as other:
+            other.files, other.path = self.files, path
+            self.bend[path] = status(307, Location=other.server.url(path))
+            yield other
+
+    def logins(self):
+        """The logins and tokens that came."""
+        return list(filter(None, (request.headers["Authorization"]
+                                  for request in self.server.requests)))
 
     def asked(self, kind):
         """The requests for manifests or blobs, each path once."""

@@ -177,8 +177,7 @@ def test_memory_bounds_what_compresses(hone, work, out):
 def test_decoders_have_memory_before_what_compresses(hone, work, out):
     """Fewer threads work if the source is packed."""
     source, packed = work / "a.img", work / "a.raw.gz"
-    with open(source, "wb") as file:
-        file.truncate(64 << 20)
+    images.pieces(source, 64 << 20)
     hone.ok("convert", "-q", source, packed)
     alone, shared = (hone.json(
         "convert", "--json", "-c", "--level", "19", "-o",

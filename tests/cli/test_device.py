@@ -8,12 +8,13 @@ import os
 import random
 import re
 import stat
-import struct
 import subprocess
 
 import pytest
 
+import images
 from harness import Stalled, error_line, other_user, stamp
+from qcow2_reader import Qcow2
 from test_locks import WRITER, locked
 
 MIB = 1 << 20
@@ -466,13 +467,9 @@ def test_a_disguised_disk_has_no_beginning_on_the_device(hone, loop, work, diges
 def damage_last_cluster(hone, image, out):
     """A qcow2 image whose last compressed cluster does not unpack."""
     hone.ok("convert", "-q", "-c", "-O", "qcow2", image, out)
-    data = bytearray(out.read_bytes())
-    first, = struct.unpack_from(">Q", data, 40)
-    table = struct.unpack_from(">Q", data, first)[0] & (1 << 56) - 1
-    entries = struct.unpack_from(">8192Q", data, table)
-    at = [entry & (1 << 54) - 1 for entry in entries if entry >> 62 & 1][-1]
-    data[at:at + 64] = b"\xff" * 64
-    out.write_bytes(data)
+    at, _ = list(Qcow2(out).packed.values())[-1]
+    with open(out, "r+b") as file:
+        os.pwrite(file.fileno(), b"\xff" * 64, at)
     return out
 
 
@@ -530,10 +527,7 @@ def test_every_size_is_whole_in_place(hone, work, size):
 
 
 def test_the_ends_of_a_file_stay_holes(hone, work):
-    with open(work / "disk.img", "wb") as file:
-        file.truncate(8 * MIB)
-        file.seek(3 * MIB)
-        file.write(b"x")
+    images.pieces(work / "disk.img", 8 * MIB, (3 * MIB, b"x"))
     (work / "target.img").write_bytes(stale(8 * MIB))
     hone.ok("convert", "-q", "-n", work / "disk.img", work / "target.img")
     assert os.stat(work / "target.img").st_blocks * 512 <= MIB

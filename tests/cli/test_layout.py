@@ -13,6 +13,7 @@ import tarfile
 
 import pytest
 
+import images
 from harness import Stalled, need
 from test_faults import ERRORS, SEED, disturb, sanitizer_fell, traced
 from test_oci import registry_of_debian  # pylint: disable=unused-import
@@ -32,11 +33,8 @@ def disk_with_holes(work):
     """A disk with data in two parts, and not of whole sectors."""
     path = work / "source" / "disk.img"
     path.parent.mkdir()
-    with open(path, "wb") as file:
-        file.write(random.Random(1).randbytes(3 * MIB))
-        file.seek(20 * MIB)
-        file.write(b"text" * MIB)
-        file.truncate(30 * MIB + 100)
+    images.pieces(path, 30 * MIB + 100, (0, random.Random(1).randbytes(3 * MIB)),
+                  (20 * MIB, b"text" * MIB))
     return path
 
 
@@ -130,8 +128,7 @@ def test_a_layout_has_the_disk_in_the_same_bytes_each_time(
 @pytest.mark.parametrize("size", [0, 1, 3 * MIB])
 @pytest.mark.parametrize("kind", ["containerdisk", "artifact"])
 def test_a_disk_may_be_all_zeros(hone, work, out, kind, size):
-    with open(work / "disk.img", "wb") as file:
-        file.truncate(size)
+    images.pieces(work / "disk.img", size)
     hone.ok("convert", "-q", "--oci-type", kind, "--size", "+1M",
             work / "disk.img", f"oci:{out}/d")
     size = -(-size // 512) * 512

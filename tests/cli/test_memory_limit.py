@@ -6,12 +6,8 @@ of data, all in its first GiB; the rest is zeros. What a tool packs as one
 stream (TOOLS) is that GiB: to unpack zeros takes most of the time. The servers,
 and what fills a pipe, are outside of the cgroup.
 """
-import bz2
-import contextlib
 import functools
-import gzip
 import hashlib
-import lzma
 import mmap
 import os
 import random
@@ -26,8 +22,8 @@ import memory_cgroup
 from extents import uncache
 from harness import CLEAN, ENV, need
 from http_server import Handler, Server
-from images import GI, KI, MI
-from test_device import call
+from images import GI, KI, MI, PACK, SUFFIX
+from test_device import attach, call  # pylint: disable=unused-import
 from test_http import chunked
 from test_nbd import qemu_nbd
 
@@ -96,15 +92,7 @@ def packed(path, pack, tool=()):
             file.write(pack(chunk(number)))
 
 
-def zstd(data):
-    """One frame."""
-    return subprocess.run(["zstd", "-q", "-c", "-1"], input=data, check=True,
-                          stdout=subprocess.PIPE).stdout
-
-
-PACK = {"gz": lambda data: gzip.compress(data, 1), "zst": zstd,
-        "xz": lambda data: lzma.compress(data, preset=0),
-        "bz2": lambda data: bz2.compress(data, 1)}
+KINDS = {suffix[1:]: PACK[packing] for packing, suffix in SUFFIX.items()}
 # A dictionary of 64 MiB, blocks of 24 MiB, and a window of 128 MiB.
 TOOLS = {"9.xz": ("xz", "-9"), "blocks.xz": ("xz", "-T2"),
          "long.zst": ("zstd", "-q", "--long=27")}
@@ -139,7 +127,7 @@ def disk_fixture(hone, tmp_path_factory):
             elif suffix.endswith("zst") and not shutil.which("zstd"):
                 pytest.skip("zstd is not installed")
             else:
-                packed(path, PACK[suffix.rpartition(".")[2]],
+                packed(path, KINDS[suffix.rpartition(".")[2]],
                        TOOLS.get(suffix.removeprefix("raw."), ()))
         uncache(path)
         return path
@@ -256,39 +244,23 @@ def test_an_export_as_source(limited, disk, out, tmp_path, suffix):
 
 @pytest.mark.usefixtures("nbd")
 def test_an_export_as_destination(limited, disk, out, tmp_path):
-    with open(out, "wb") as file:
-        file.truncate(SIZE)
+    images.pieces(out, SIZE)
     with qemu_nbd(out, tmp_path) as url:
         limited("convert", "-q", disk("raw"), url)
 
 
-@contextlib.contextmanager
-def loop_device(path, *options):
-    """A loop device of a file."""
-    try:
-        device = call("losetup", "-f", "--show", *options, str(path))
-    except (AssertionError, FileNotFoundError) as reason:
-        pytest.skip(f"no loop device can be made here: {reason}")
-    try:
-        yield device
-    finally:
-        call("losetup", "-d", device)
+def test_a_device_as_source(limited, disk, out, attach):
+    limited("convert", "-q", attach(disk("raw"), "-r"), out)
 
 
-def test_a_device_as_source(limited, disk, out):
-    with loop_device(disk("raw"), "-r") as device:
-        limited("convert", "-q", device, out)
-
-
-def test_a_device_as_destination(limited, disk, out):
-    with open(out, "wb") as file:
-        file.truncate(SIZE)
-    with loop_device(out) as device:
-        limited("convert", "-q", disk("raw"), device)
+def test_a_device_as_destination(limited, disk, out, attach):
+    images.pieces(out, SIZE)
+    limited("convert", "-q", disk("raw"), attach(out))
 
 
 @pytest.mark.parametrize("suffix, options", [
-    ("vhd", ()), ("vmdk", ()), ("tar.gz", ("-O", "gce")), ("raw.zst", ()), ("qcow2", ()), ("qcow2", ("-c",)),
+    ("vhd", ()), ("vmdk", ()), ("tar.gz", ("-O", "gce")), ("raw.zst", ()),
+    ("qcow2", ()), ("qcow2", ("-c",)),
     ("qcow2", ("-c", "-o", "compression_type=zstd")),
     ("qcow2", ("-c", "-o", "compression_type=zstd,cluster_size=2M", "--level", "19"))],
     ids=["vhd", "vmdk", "gce", "packed", "plain", "zlib", "zstd", "level 19"])

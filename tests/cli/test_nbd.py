@@ -25,8 +25,9 @@ import nbd_server
 from harness import (
     ENV, TIMEOUT, activated, assert_reads_as, error_line, free_port, listening, need,
     of_its_build)
-from images import KI, MI
-from test_device import attach, content, loop  # pylint: disable=unused-import
+from images import KI, MI, pieces
+from test_device import (  # pylint: disable=unused-import
+    attach, content, loop, write_sparse)
 
 AGAIN = 4
 
@@ -65,15 +66,7 @@ def disk(size=6 * MI, seed=5):
 @pytest.fixture
 def source(work):
     """A sparse file of that disk."""
-    path = work / "source.img"
-    data = disk()
-    with open(path, "wb") as file:
-        for at in range(0, len(data), 4 * KI):
-            block = data[at:at + 4 * KI]
-            if any(block):
-                os.pwrite(file.fileno(), block, at)
-        file.truncate(len(data))
-    return path
+    return write_sparse(work / "source.img", disk())
 
 
 @contextlib.contextmanager
@@ -218,8 +211,7 @@ def test_between_a_device_and_an_export(hone, source, work, loop):
 def test_zeros_need_no_write(hone, work):
     """Nor anything where they are already."""
     image = work / "image.img"
-    with open(image, "wb") as file:
-        file.truncate(5 * MI)
+    pieces(image, 5 * MI)
     broken = ["error-pwrite=EIO", "error-pwrite-rate=100%"]
     with nbdkit(work, "--filter=error", "memory", "6M", *broken) as url:
         hone.ok("convert", "-q", "-f", "raw", image, url)

@@ -350,16 +350,10 @@ def test_layers_may_be_on_another_host(web, oci, registry, disk, work):
     registry.image(made)
     fields = work / "fields"
     fields.write_text("Authorization: Bearer secret\n")
-    with Registry().running() as other:
-        other.files = registry.files
-        path = f"/v2/vms/disk/blobs/{made['digest']}"
-        registry.bend[path] = status(307, Location=other.server.url(path))
+    with registry.elsewhere(made) as other:
         oci.copies(disk, "--http-header", f"@{fields}")
-        assert all(request.headers["Authorization"]
-                   for request in registry.server.requests)
-        assert other.server.requests
-        assert not any(request.headers["Authorization"]
-                       for request in other.server.requests)
+        assert len(registry.logins()) == len(registry.server.requests)
+        assert other.server.requests and not other.logins()
 
 
 @pytest.mark.parametrize("to, words, said", [
@@ -493,13 +487,9 @@ def test_a_token_goes_to_the_registry_alone(oci, registry, disk):
     made = registry.layer({"disk/a": disk})
     registry.image(made)
     Tokens(registry)
-    path = f"/v2/vms/disk/blobs/{made['digest']}"
-    with Registry().running() as other:
-        other.files = registry.files
-        registry.bend[path] = status(307, Location=other.server.url(path))
+    with registry.elsewhere(made) as other:
         oci.copies(disk)
-        assert not any(request.headers["Authorization"]
-                       for request in other.server.requests)
+        assert other.server.requests and not other.logins()
 
 
 def test_a_redirect_that_expires_gets_no_token(oci, registry):
@@ -507,16 +497,13 @@ def test_a_redirect_that_expires_gets_no_token(oci, registry):
     content = random.Random(1).randbytes(24 << 20)
     made = registry.layer({"disk/a": content})
     registry.image(made)
-    path = f"/v2/vms/disk/blobs/{made['digest']}"
-    with Registry().running() as other:
-        other.files = registry.files
+    with registry.elsewhere(made) as other:
         other.first = lambda handler, request: handler.status(
-            401, WWW_Authenticate="Bearer realm=\""
-            + other.server.url("/token") + "\""
+            401, WWW_Authenticate=f'Bearer realm="{other.server.url("/token")}"'
             ) if request.number % 4 == 3 else None
-        registry.bend[path] = status(307, Location=other.server.url(path))
         oci.copies(content)
-        assert [request.path for request in registry.server.requests].count(path) > 1
+        assert [request.path for request in registry.server.requests].count(
+            other.path) > 1
         assert not any("token" in request.path for request in other.server.requests)
 
 

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+import images
 from harness import Stalled, assert_same, need
 from without import NO_TMPFILE, Without, rule
 
@@ -159,8 +160,7 @@ def test_a_mount_may_give_each_file_the_group_of_its_directory(
         either, root, small, work):
     disk, folder = work / "fs", work / "mount"
     folder.mkdir()
-    with open(disk, "wb") as file:
-        file.truncate(8 << 20)
+    images.pieces(disk, 8 << 20)
     for words in (["mkfs.ext4", "-q", disk],
                   ["mount", "-o", "loop,grpid", disk, folder]):
         try:

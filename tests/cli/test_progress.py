@@ -16,8 +16,9 @@ import time
 
 import pytest
 
+import images
 from harness import (assert_same, ENV, error_line, failure, listening, Stalled, TIMEOUT)
-
+from qcow2_reader import Qcow2
 
 # Files of at most 2 MiB.
 LIMITED = ["sh", "-c", 'ulimit -f 4096; exec "$@"', "sh"]
@@ -88,10 +89,7 @@ def test_lines_of_json_have_each_phase_and_rise(hone, image, out, name):
 def test_lines_of_json_are_few(hone, work, out):
     """One for each percentage, whatever the number of chunks is."""
     source = work / "thin.img"
-    with open(source, "wb") as file:
-        for chunk in range(400):
-            file.seek(chunk << 20)
-            file.write(b"x")
+    images.pieces(source, (399 << 20) + 1, *((chunk << 20, b"x") for chunk in range(400)))
     _, found = json_lines(hone, "convert", "-q", source, out / "d")
     seconds = sum(1 for one, two in zip(found, found[1:])
                   if one["bytes"] * 100 // one["total"] ==
@@ -389,12 +387,8 @@ def test_a_source_that_changes_meanwhile_is_an_error(
 def spoil_tables(path):
     """Overwrite all L2 tables of a qcow2 image."""
     with open(path, "r+b") as file:
-        first = int.from_bytes(os.pread(file.fileno(), 8, 40), "big")
-        count = int.from_bytes(os.pread(file.fileno(), 4, 36), "big")
-        for at in range(first, first + 8 * count, 8):
-            entry = int.from_bytes(os.pread(file.fileno(), 8, at), "big")
-            if entry:
-                os.pwrite(file.fileno(), b"\xff" * 4096, entry & ((1 << 56) - 512))
+        for table in Qcow2(path).l2_at:
+            os.pwrite(file.fileno(), b"\xff" * 4096, table)
 
 
 def spoil_end(path):

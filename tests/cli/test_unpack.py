@@ -304,8 +304,7 @@ def bomb_fixture(tmp_path_factory):
     """Call it with a packing: BOMB zeros, packed once."""
     made = {}
     plain = tmp_path_factory.mktemp("bomb") / "a.raw"
-    with open(plain, "wb") as file:
-        file.truncate(BOMB)
+    images.pieces(plain, BOMB)
 
     def get(packing):
         command = {"gzip": ["gzip", "-1"], "xz": ["xz", "-0"],
