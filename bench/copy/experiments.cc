@@ -2,12 +2,11 @@
 //
 // The experiments behind the choice of a policy: docs/design/copy.md.
 //
-// read-SIZE[-after-GAP]  copy, then read the destination in order: at once, or
-//                        after GAP bytes of other copies
-// chase-SIZE             copy, then read the destination as a linked list
-// resident-*             read a resident set again after a cold copy
-// prefetch-SIZE          prefetch the source at several distances
-// first-word-*           the next copy depends on the first word of this one
+// read-SIZE      copy, then read the destination in order
+// chase-SIZE     copy, then read the destination as a linked list
+// resident-*     read a resident set again after a cold copy
+// prefetch-SIZE  prefetch the source at several distances
+// first-word-*   the next copy depends on the first word of this one
 #include <chrono>
 #include "copy_bench.h"
 #include "ceiling.h"
@@ -55,50 +54,27 @@ read_once(const unsigned char *p, size_t n, bool chase)
 		rival_read(p, n);
 }
 
-// One step: a copy, and a read of the copy that is `behind` steps old.
-class Pipeline
-{
-	std::shared_ptr<Walk> walk_;
-	std::vector<const unsigned char *> copied_;
-	size_t n_, at_ = 0;
-	bool chase_;
-
-      public:
-	Pipeline(
-		std::shared_ptr<Walk> walk, size_t n, size_t behind, bool chase)
-	    : walk_(walk), copied_(behind + 1), n_(n), chase_(chase)
-	{
-	}
-	void
-	step(copy_fn *copy)
-	{
-		Walk::Place at = walk_->next();
-
-		copy(at.dst, at.src, n_);
-		copied_[at_] = at.dst;
-		at_ = at_ + 1 < copied_.size() ? at_ + 1 : 0;
-		// This is now the oldest copy.
-		if (copied_[at_])
-			read_once(copied_[at_], n_, chase_);
-	}
-};
-
 void
 add_read(const std::string &name, const Subject &s, std::shared_ptr<Walk> walk,
-	size_t n, size_t gap, bool chase)
+	size_t n, bool chase)
 {
 	add(name + "/" + s.name, s.limit, false, [=](State &state) {
-		Pipeline pipeline(walk, n, gap / n, chase);
+		auto step = [=] {
+			Walk::Place at = walk->next();
+
+			s.copy(at.dst, at.src, n);
+			read_once(at.dst, n, chase);
+		};
 		Walk::Place at = walk->next();
 
 		if (chase)
 			link_lines(name, n);
 		check_copy(state, s.copy, at.dst, at.src, n);
-		for (size_t i = walk->to_settle(state) + gap / n; i > 0; i--)
-			pipeline.step(s.copy);
+		for (size_t i = walk->to_settle(state); i > 0; i--)
+			step();
 		Switches switches;
 		for (auto _ : state)
-			pipeline.step(s.copy);
+			step();
 		report_switches(state, switches);
 	});
 }
@@ -114,28 +90,15 @@ add_read_cases()
 		auto walk = std::make_shared<Walk>(n);
 
 		for (const Subject &s : policies())
-			add_read("read-" + size_name(n), s, walk, n, 0, false);
+			add_read("read-" + size_name(n), s, walk, n, false);
 	}
 	for (size_t n : {4 * K, 16 * K, 64 * K, 256 * K, 1 * M, 2 * M, 4 * M,
 		     8 * M, 16 * M, 64 * M}) {
 		auto walk = std::make_shared<Walk>(n);
 
 		for (const Subject &s : policies())
-			add_read("chase-" + size_name(n), s, walk, n, 0, true);
+			add_read("chase-" + size_name(n), s, walk, n, true);
 	}
-	for (size_t n : {4 * K, 16 * K, 64 * K, 256 * K, 1 * M, 4 * M, 16 * M})
-		for (size_t gap : {256 * K, 1 * M, 4 * M, 16 * M, 64 * M}) {
-			auto walk = std::make_shared<Walk>(n);
-
-			if (gap < n)
-				continue;
-			for (const Subject &s : policies())
-				if (s.name != "protect" && s.name != "auto")
-					add_read("read-" + size_name(n) +
-							 "-after-" +
-							 size_name(gap),
-						s, walk, n, gap, false);
-		}
 }
 
 // Reads with the widest loads, which request absent lines early. The time shows
@@ -244,9 +207,7 @@ add_prefetch_cases()
 		std::string name;
 		rival_prefetch_fn *copy;
 	} kernels[] = {{"stream-temporal", rival_stream_temporal},
-		{"stream-nt", rival_stream_nt},
-		{"keep-temporal", rival_keep_temporal},
-		{"keep-nt", rival_keep_nt}};
+		{"stream-nt", rival_stream_nt}};
 
 	for (size_t n : {64 << 10, 1 << 20, 4 << 20}) {
 		auto walk = std::make_shared<Walk>(n);

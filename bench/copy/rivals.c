@@ -84,16 +84,13 @@ rival_store_loop(void *dst, const void *src, size_t n)
 }
 
 /*
- * KEEP512, STREAM512, KEEP128 and STREAM128 copy one line. For distance 0 there
- * is a loop without the prefetch.
+ * STREAM512 and STREAM128 copy one line. For distance 0 there is a loop without
+ * the prefetch.
  */
-#define KEEP512(d, s) _mm512_store_si512(d, _mm512_load_si512(s))
 #define STREAM512(d, s) _mm512_stream_si512((void *)(d), _mm512_load_si512(s))
-#define KEEP128(d, s) copy128(d, s, _mm_store_si128)
-#define STREAM128(d, s) copy128(d, s, _mm_stream_si128)
-#define copy128(d, s, store)                                                   \
+#define STREAM128(d, s)                                                        \
 	for (size_t k = 0; k < 4; k++)                                         \
-	store((__m128i *)(void *)(d) + k,                                      \
+	_mm_stream_si128((__m128i *)(void *)(d) + k,                           \
 		_mm_load_si128((const __m128i *)(const void *)(s) + k))
 
 #define LOOP(name, attribute, move, hint)                                      \
@@ -113,10 +110,9 @@ rival_store_loop(void *dst, const void *src, size_t n)
 			move(d + at, s + at);                                  \
 	}
 
-#define KERNEL(name, keep_or_stream, hint)                                     \
-	LOOP(name##_512, __attribute__((target("avx512f"))),                   \
-		keep_or_stream##512, hint)                                     \
-	LOOP(name##_128, , keep_or_stream##128, hint)                          \
+#define KERNEL(name, hint)                                                     \
+	LOOP(name##_512, __attribute__((target("avx512f"))), STREAM512, hint)  \
+	LOOP(name##_128, , STREAM128, hint)                                    \
 	void name(void *dst, const void *src, size_t n, size_t distance)       \
 	{                                                                      \
 		if (rival_copies() == 512)                                     \
@@ -126,10 +122,8 @@ rival_store_loop(void *dst, const void *src, size_t n)
 		_mm_sfence();                                                  \
 	}
 
-KERNEL(rival_stream_temporal, STREAM, _MM_HINT_T1)
-KERNEL(rival_stream_nt, STREAM, _MM_HINT_NTA)
-KERNEL(rival_keep_temporal, KEEP, _MM_HINT_T1)
-KERNEL(rival_keep_nt, KEEP, _MM_HINT_NTA)
+KERNEL(rival_stream_temporal, _MM_HINT_T1)
+KERNEL(rival_stream_nt, _MM_HINT_NTA)
 
 #else
 unsigned
@@ -165,6 +159,4 @@ rival_store_loop(void *dst, const void *src, size_t n)
 
 KERNEL(rival_stream_temporal)
 KERNEL(rival_stream_nt)
-KERNEL(rival_keep_temporal)
-KERNEL(rival_keep_nt)
 #endif

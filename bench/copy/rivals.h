@@ -46,7 +46,6 @@ void rival_dpdk_avx512(void *dst, const void *src, size_t n);
 typedef void rival_prefetch_fn(
 	void *dst, const void *src, size_t n, size_t distance);
 rival_prefetch_fn rival_stream_temporal, rival_stream_nt;
-rival_prefetch_fn rival_keep_temporal, rival_keep_nt;
 
 /* Read every whole 64-byte line once, in order. */
 void rival_read(const void *buf, size_t n);

@@ -61,7 +61,7 @@ def auto_against_better(row):
 
 
 def starting(medians, *stems):
-    """The cases STEM-SIZE, without the likes of STEM-SIZE-after-GAP."""
+    """The cases STEM-SIZE."""
     return [case for case in medians
             if case.rpartition("-")[0] in stems]
 
