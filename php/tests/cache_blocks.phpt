@@ -30,11 +30,13 @@ for ($i = 0; $i < 2000; $i++) {
 var_dump(array_column($values, 0) === range(0, 1999));
 
 // Above the budget, a copy is an ordinary PHP value.
-ini_set('hone.cache_block_bytes', $used() + 100);
 $before = $used();
-echo json_encode([Cache::fetch('many7') === $many[7], $used() === $before]), "\n";
-Cache::store('new', $many[8]);
-echo json_encode([Cache::fetch('new') === $many[8], $used() === $before]), "\n";
+foreach (['a copy is too much' => $before + 100, 'smaller than a copy' => 100] as $key => $budget) {
+    ini_set('hone.cache_block_bytes', $budget);
+    echo json_encode([Cache::fetch('many7') === $many[7], $used() === $before]), "\n";
+    Cache::store($key, $many[8]);
+    echo json_encode([Cache::fetch($key) === $many[8], $used() === $before]), "\n";
+}
 
 // The next request uses the memory of this one again, also for values in the cold form.
 // Values that many requests make are shared again.
@@ -67,6 +69,8 @@ bool(true)
 bool(true)
 bool(true)
 bool(true)
+[true,true]
+[true,true]
 [true,true]
 [true,true]
 copies 0 new
