@@ -115,13 +115,18 @@ def test_a_name_that_is_taken_is_drawn_again(hone, strace, small, out, tmp_path)
     assert len(names) == 3, refused
 
 
-@pytest.mark.parametrize("rename", [[], [rule("renameat2", "EINVAL")]],
-                         ids=["rename", "link"])
-@pytest.mark.parametrize("rules", [[], [NO_TMPFILE]], ids=["nameless", "named"])
-def test_what_appears_meanwhile_is_not_replaced_without_force(
-        hone, image, out, rules, rename):
-    with Stalled(Without(hone, *rules, *rename), "convert",
-                 image("filled_ext4"), out / "d") as held:
+NO_RENAME = [rule("renameat2", "EINVAL")]
+NO_LINK = [rule("link", "EPERM"), rule("linkat", "EPERM")]
+NAMES = {"link": [], "link alone": NO_RENAME, "rename": [NO_TMPFILE],
+         "link of a name": [NO_TMPFILE, *NO_RENAME],
+         "plain rename": [NO_TMPFILE, *NO_RENAME, *NO_LINK]}
+
+
+@pytest.mark.parametrize("rules", NAMES.values(), ids=NAMES)
+def test_what_appears_meanwhile_is_not_replaced_without_force(hone, image, out, rules):
+    """In each way by which the new file gets its name."""
+    with Stalled(Without(hone, *rules), "convert", image("filled_ext4"),
+                 out / "d") as held:
         (out / "d").write_bytes(b"precious")
         status, _, error = held.go_on()
     assert status == 1

@@ -23,7 +23,7 @@ import pytest
 
 import images
 import tar_builder
-from harness import ENV, Stalled, assert_same, failure, stamp
+from harness import ENV, assert_same, failure, stamp
 from without import NO_TMPFILE, Without, rule
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "image"))
@@ -426,16 +426,6 @@ def test_a_rename_that_fails_otherwise_is_an_error(hone, small, out, rename, lin
     said = without(hone, rename, link).fails("convert", small, out / "d")
     assert "Input/output error" in said
     assert not os.listdir(out)
-
-
-def test_a_plain_rename_replaces_nothing_that_appeared_meanwhile(hone, image, out):
-    with Stalled(without(hone, "EINVAL", "EPERM"), "convert",
-                 image("filled_ext4"), out / "d") as held:
-        os.symlink("nowhere", out / "d")
-        status, _, error = held.go_on()
-    assert status == 1
-    assert b"already exists" in error
-    assert os.listdir(out) == ["d"] and os.path.islink(out / "d")
 
 
 @AT_EACH_CALL

@@ -52,37 +52,20 @@ def unchanged(path, words):
 @needs_root
 @WAYS
 def test_the_link_of_another_in_a_sticky_directory_is_refused(
-        hone, small, tmp, precious, words):
-    link(tmp / "d", precious, OTHER)
-    said = hone.fails("convert", *words, "-O", "raw", small, tmp / "d")
-    assert said == (f"hone: {tmp / 'd'}: is a symbolic link of another user "
-                    f"({OTHER}) in a sticky directory")
-    assert unchanged(precious, words)
-
-
-@needs_root
-@WAYS
-def test_such_a_link_in_the_middle_of_the_path_is_refused(
-        hone, small, tmp, precious, words):
-    link(tmp / "folder", precious.parent, OTHER)
-    for middle in "folder", "folder/.", "folder/../precious":
-        said = hone.fails("convert", *words, "-O", "raw", small, f"{tmp}/{middle}/d")
-        assert said == (f"hone: {tmp}/{middle}/d: leads through 'folder', a "
-                        f"symbolic link of another user ({OTHER}) in a sticky "
-                        "directory")
-    assert unchanged(precious, words)
-
-
-@needs_root
-@WAYS
-def test_such_a_link_behind_an_own_link_is_refused(
         hone, small, tmp, precious, work, words):
+    """At the end of the path, in the middle, and behind an own link."""
+    link(tmp / "d", precious, OTHER)
     link(tmp / "folder", precious.parent, OTHER)
     link(work / "mine", tmp / "folder" / "d", 0)
     link(work / "folder", "out/folder", 0)
-    for path in work / "mine", work / "folder" / "d":
-        said = hone.fails("convert", *words, "-O", "raw", small, path)
-        assert "leads through 'folder', a symbolic link of another" in said
+    whose = f"a symbolic link of another user ({OTHER}) in a sticky directory"
+    through = f"leads through 'folder', {whose}"
+    for path, said in (
+            (tmp / "d", f"is {whose}"), (f"{tmp}/folder/d", through),
+            (f"{tmp}/folder/./d", through), (f"{tmp}/folder/../precious/d", through),
+            (work / "mine", through), (work / "folder" / "d", through)):
+        assert hone.fails("convert", *words, "-O", "raw", small, path) == (
+            f"hone: {path}: {said}")
     assert unchanged(precious, words)
 
 

@@ -59,22 +59,16 @@ def test_a_kill_leaves_nothing_where_a_file_needs_no_name(hone, image, out):
     assert not os.listdir(out)
 
 
-def test_a_temporary_file_has_a_name_that_tells_whose_it_is(hone, image, out):
-    with Stalled(Without(hone, NO_TMPFILE), "convert", image("filled_ext4"),
-                 out / "d") as held:
-        names = os.listdir(out)
-        held.process.kill()
-    assert len(names) == 1 and names[0].startswith(".d.hone-")
-
-
-def test_a_name_cut_for_a_temporary_file_is_not_cut_within_a_character(
-        hone, image, out):
-    name = "a" + "€" * 84
+@pytest.mark.parametrize("name, begin", [
+    ("d", ".d.hone-"), ("a" + "€" * 84, ".a€€")], ids=["short", "long"])
+def test_a_temporary_file_has_a_name_that_tells_whose_it_is(
+        hone, image, out, name, begin):
+    """A long name is not cut within a character."""
     with Stalled(Without(hone, NO_TMPFILE), "convert", image("filled_ext4"),
                  out / name) as held:
-        found = os.listdir(os.fsencode(out))
+        found, = os.listdir(os.fsencode(out))
         held.process.kill()
-    assert found[0].decode("utf-8").startswith(".a€€")
+    assert found.decode("utf-8").startswith(begin)
 
 
 def test_without_proc_a_file_has_a_temporary_name(hone, small, out):
