@@ -419,7 +419,7 @@ packed_there='(how_it_is_packed and (gzip or zstd))'
 # Tests of the threads that read from servers and write to them: several
 # connections, lost ones, streams, TLS, ends in the middle.
 of_tsan="ranges_are_long or six_requests or 16_mib or goes_on_at_the_byte or \
-changes_meanwhile or stops_in_the_middle or comes_again_five or \
+changes_meanwhile or stops_in_the_middle or ranges_comes_again or \
 without_ranges_is_read or limit_of_the_rate or many_and_large or made_again or \
 over_lost or fewer_connections or handshakes_are_finished or another_size or \
 errors_of_the_server or tries_are_bounded or renewed_inside"

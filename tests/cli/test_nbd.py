@@ -552,59 +552,45 @@ def connections_of(server):
     return server.connections - 1
 
 
-def test_requests_are_many_and_large(hone, work):
-    """With two threads, too; over several connections if they are allowed."""
-    data = bytearray(random.Random(3).randbytes(16 * MI))
-    for flags, connections in (nbd_server.CAN_FLUSH, 1), (MULTI, 4):
-        waiting, most = [], []
+@pytest.mark.parametrize("flags, connections", [(nbd_server.CAN_FLUSH, 1), (MULTI, 4)])
+@pytest.mark.parametrize("kind", [nbd_server.READ, nbd_server.WRITE])
+def test_requests_are_many_and_large(hone, work, kind, flags, connections):
+    """Of two threads, too; over several connections if they are allowed. No long
+    request is answered before eight of them wait."""
+    data = random.Random(3).randbytes(16 * MI)
+    waiting, most = [], []
 
-        def read(connection, cookie, offset, length):
-            """Answers no long request before eight of them wait."""
-            with server.lock:
-                waiting.append((connection, cookie, offset, length))
-                most.append(len(waiting))
-                if length < 256 * KI or max(most) >= 8:
-                    while waiting:
-                        asker, cookie, at, length = waiting.pop()
-                        asker.answer(cookie, data=data[at:at + length], offset=at)
-            return True
-        with serve(work, data, flags, read=read, extents=None) as server:
-            hone.ok("convert", "-q", "-m", "2", "--timeout", "20", "-f", "raw",
-                    server.url, work / "out")
-            assert connections_of(server) == connections
-        assert (work / "out").read_bytes() == data
-        os.unlink(work / "out")
-        lengths = [length for kind, _, length in server.requests
-                   if kind == nbd_server.READ]
-        assert sum(lengths) <= len(data) + MI
-        assert len([n for n in lengths if n >= 256 * KI]) == 64
-        assert max(most) >= 8
+    def later(length, *answer, **how):
+        with server.lock:
+            waiting.append((answer, how))
+            most.append(len(waiting))
+            while waiting and (length < 256 * KI or max(most) >= 8):
+                (connection, cookie), more = waiting.pop()
+                connection.answer(cookie, **more)
+        return True
 
+    def read(connection, cookie, offset, length):
+        return later(length, connection, cookie, data=data[offset:offset + length],
+                     offset=offset)
 
-def test_writes_are_many_and_large(hone, work):
-    """No write is answered before eight of them wait, of two threads."""
-    source = work / "source"
-    source.write_bytes(random.Random(4).randbytes(16 * MI))
-    for flags, connections in (nbd_server.CAN_FLUSH, 1), (MULTI, 4):
-        waiting, most = [], []
+    def wrote(connection, cookie):
+        return later(256 * KI, connection, cookie)
 
-        def wrote(connection, cookie):
-            with server.lock:
-                waiting.append((connection, cookie))
-                most.append(len(waiting))
-                while max(most) >= 8 and waiting:
-                    asker, cookie = waiting.pop()
-                    asker.answer(cookie)
-            return True
-        with serve(work, bytearray(16 * MI), flags, wrote=wrote,
-                   extents=None) as server:
-            hone.ok("convert", "-q", "-m", "2", "--timeout", "20", source, server.url)
-            assert connections_of(server) == connections
-        assert server.disk == source.read_bytes()
-        lengths = [length for kind, _, length in server.requests
-                   if kind == nbd_server.WRITE]
-        assert lengths == [256 * KI] * 64
-        assert max(most) >= 8
+    file = work / "file"
+    words = ["-f", "raw", None, file]
+    disk = bytearray(data)
+    if kind == nbd_server.WRITE:
+        file.write_bytes(data)
+        words, disk = [file, None], bytearray(len(data))
+    with serve(work, disk, flags, read=read, wrote=wrote, extents=None) as server:
+        hone.ok("convert", "-q", "-m", "2", "--timeout", "20",
+                *(word or server.url for word in words))
+        assert connections_of(server) == connections
+    assert file.read_bytes() == server.disk == data
+    lengths = [length for asked, _, length in server.requests if asked == kind]
+    assert sum(lengths) <= len(data) + MI * (kind == nbd_server.READ)
+    assert len([length for length in lengths if length >= 256 * KI]) == 64
+    assert max(most) >= 8
 
 
 def test_a_connection_that_is_lost_is_made_again(hone, work):
