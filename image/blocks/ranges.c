@@ -66,43 +66,30 @@ blocks_ahead(struct image_blocks *b, uint64_t offset, uint64_t end)
 	track->ahead = blocks_want(b, track->ahead, want, false);
 }
 
-/* Request missing blocks from offset on. Returns the end of the request, or
- * offset if no block is free. */
-static uint64_t
-request(struct image_blocks *b, uint64_t offset, uint64_t end, bool urgent)
-{
-	uint64_t at = offset;
-	struct image_error err;
-
-	while (at < end && at - offset < BLOCKS_LONG &&
-		!blocks_find(b, at / BLOCK) &&
-		blocks_take(b, at / BLOCK, !urgent))
-		at += BLOCK;
-	if (at > b->store.size)
-		at = b->store.size;
-	if (at > offset && !b->producer->request(b, offset, at, urgent)) {
-		blocks_fail(b, image_no_memory(&err), &err);
-		return offset;
-	}
-	return at;
-}
-
 uint64_t
 blocks_want(struct image_blocks *b, uint64_t offset, uint64_t end, bool urgent)
 {
-	offset -= offset % BLOCK;
+	uint64_t at = offset - offset % BLOCK;
+	struct image_error err;
+
 	if (end > b->store.size)
 		end = b->store.size;
-	while (offset < end && b->rc == 0) {
-		uint64_t next = offset + BLOCK;
-		if (!blocks_find(b, offset / BLOCK)) {
-			next = request(b, offset, end, urgent);
-			if (next == offset)
-				break;
-		}
-		offset = next;
+	while (at < end && b->rc == 0) {
+		offset = at;
+		while (at < end && at - offset < BLOCKS_LONG &&
+			!blocks_find(b, at / BLOCK) &&
+			blocks_take(b, at / BLOCK, !urgent))
+			at += BLOCK;
+		uint64_t last = at < b->store.size ? at : b->store.size;
+		if (at > offset &&
+			!b->producer->request(b, offset, last, urgent))
+			blocks_fail(b, image_no_memory(&err), &err);
+		/* No block is free, or a block is there. */
+		if (at == offset && !blocks_find(b, at / BLOCK))
+			break;
+		at += at == offset ? BLOCK : 0;
 	}
-	return offset < end ? offset : end;
+	return at < end ? at : end;
 }
 
 bool

@@ -22,40 +22,45 @@ of(struct image_store *store)
 	return (struct image_blocks *)store;
 }
 
-/* Read bytes that passed, all of one block. With the lock, which is free while
- * they are copied. */
+/* Copy bytes of a block that is pinned, or of a hole (NULL). With the lock,
+ * which is free meanwhile. */
+static int
+copy(struct image_blocks *b, struct block *block, uint64_t offset,
+	unsigned char *buf, size_t length)
+{
+	pthread_mutex_unlock(&b->lock);
+	if (block)
+		memcpy(buf, block->bytes + offset % BLOCK, length);
+	else
+		memset(buf, 0, length);
+	pthread_mutex_lock(&b->lock);
+	if (block)
+		blocks_unpin(b, block);
+	return 0;
+}
+
+/* Read bytes that passed, all of one block. */
 static int
 read_passed(struct image_blocks *b, uint64_t offset, unsigned char *buf,
 	size_t length, struct image_error *err)
 {
 	const struct block_hole *hole = blocks_hole(b, offset / BLOCK);
 	struct block *block = blocks_find(b, offset / BLOCK);
-	size_t skip = offset % BLOCK;
-	int rc = 0;
 
-	if (hole && hole->begin <= offset / BLOCK) {
-		pthread_mutex_unlock(&b->lock);
-		memset(buf, 0, length);
-		pthread_mutex_lock(&b->lock);
-		return 0;
+	if (hole && hole->begin <= offset / BLOCK)
+		return copy(b, NULL, offset, buf, length);
+	if (block && offset % BLOCK + length <= block->filled) {
+		blocks_pin(b, block);
+		return copy(b, block, offset, buf, length);
 	}
-	if (block && skip + length > block->filled)
-		block = NULL;
-	if (!block && !blocks_is_moved(b, offset / BLOCK))
+	if (!blocks_is_moved(b, offset / BLOCK))
 		return image_fail(err, b->store.name, -ESPIPE,
 			"comes as a stream, and its bytes at offset %" PRIu64
 			" are needed a second time; write it to a file first",
 			offset);
-	if (block)
-		blocks_pin(b, block);
 	pthread_mutex_unlock(&b->lock);
-	if (block)
-		memcpy(buf, block->bytes + skip, length);
-	else
-		rc = blocks_read_moved(b, offset, buf, length, err);
+	int rc = blocks_read_moved(b, offset, buf, length, err);
 	pthread_mutex_lock(&b->lock);
-	if (block)
-		blocks_unpin(b, block);
 	return rc;
 }
 
@@ -85,11 +90,7 @@ read_range(struct image_blocks *b, uint64_t offset, unsigned char *buf,
 		*err = b->err;
 		return b->rc;
 	}
-	pthread_mutex_unlock(&b->lock);
-	memcpy(buf, block->bytes + offset % BLOCK, length);
-	pthread_mutex_lock(&b->lock);
-	blocks_unpin(b, block);
-	return 0;
+	return copy(b, block, offset, buf, length);
 }
 
 static int
