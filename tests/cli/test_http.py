@@ -748,8 +748,8 @@ REFUSED = {
                             most=1)
        for number, text in (
            (401, r" \(unauthorized\)"), (403, r" \(forbidden\)"),
-           (404, r" \(not found\)"), (410, r" \(gone\)"), (400, ""), (204, ""),
-           (304, ""), (300, ""))},
+           (404, r" \(not found\)"), (410, r" \(gone\)"),
+           (400, r"; is it an https:// address\?"), (204, ""), (304, ""), (300, ""))},
     "redirect to file": Refused(status(302, Location="file:///etc/passwd"), NEITHER),
     "redirect to ftp": Refused(status(302, Location="ftp://127.0.0.1/a"), NEITHER),
     "redirect to nbd": Refused(status(302, Location="nbd://127.0.0.1/a"), NEITHER),
