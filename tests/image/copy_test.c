@@ -6,7 +6,8 @@
 
 #define CHUNK ((uint64_t)1 << 20)
 
-static struct fake_sink sink;
+static unsigned char file[FAKE_FILE_BYTES];
+static struct fake_sink sink = {.file = file};
 static struct fake fake;
 
 /* A disk of `grain` bytes for each letter, but for `cut` bytes. */
@@ -142,18 +143,6 @@ TEST(data_past_the_limit_is_refused)
 	}
 }
 
-/* Runs of one letter, so that whole units are alike: of n letters, one in
- * `change` may differ from that before it. */
-static void
-random_map(char *map, size_t n, uint64_t *random, size_t change)
-{
-	for (size_t k = 0; k < n; k++)
-		map[k] = k && support_below(random, change)
-				 ? map[k - 1]
-				 : "-0zxycr"[support_below(random, 7)];
-	map[n] = '\0';
-}
-
 /* Zeros are found in blocks of 4 KiB or, when compressed, in units. */
 TEST(random_disks_are_copied_whole)
 {
@@ -165,7 +154,8 @@ TEST(random_disks_are_copied_whole)
 		/* some disks have holes of whole chunks */
 		uint64_t grain = i % 6 ? 4096 : CHUNK / 2;
 		size_t n = 1 + support_below(&random, i % 6 ? 600 : 12);
-		random_map(map, n, &random, 8);
+		/* with runs of one letter, so that whole units are alike */
+		fake_random_map(map, n, "-0zxycr", 8, &random);
 		begin(map, grain, cuts[support_below(&random, 5)]);
 		sink.most = i % 3 ? 0 : 12288;
 		sink.gap = i % 2 ? 512 : 0;
@@ -363,18 +353,6 @@ TEST(a_raw_file_is_shared_whole)
 	}
 }
 
-FIXTURE(make_file)
-{
-	sink.file = calloc(1, FAKE_FILE_BYTES);
-	return sink.file ? 0 : -1;
-}
-
-FIXTURE(free_file)
-{
-	free(sink.file);
-	return 0;
-}
-
 /*
  * Images in a store of a fixed size, such as a device or an export of a server:
  * what the store had before never shows.
@@ -473,7 +451,7 @@ TEST(a_raw_image_covers_what_was_there)
 		/* some disks have holes of whole chunks */
 		uint64_t grain = i % 4 ? 4096 : MIB / 2;
 		size_t n = 1 + support_below(&random, i % 4 ? 400 : 10);
-		random_map(map, n, &random, 4);
+		fake_random_map(map, n, "-0zxycr", 4, &random);
 		fake_init(&fake, map, grain,
 			n * grain - cuts[support_below(&random, 4)]);
 		fake.look = i % 3 ? 0 : 20480;
@@ -579,10 +557,4 @@ TEST(a_qcow2_image_covers_what_was_there)
 		begin_store(2 * MIB);
 		check_qcow2(&create);
 	}
-}
-
-int
-main(void)
-{
-	return run_all_tests(make_file, free_file);
 }

@@ -104,9 +104,7 @@ TEST(random_disks_are_hashed_as_their_bytes)
 	char map[41];
 
 	for (unsigned i = 0; i < 12; i++) {
-		for (int k = 0; k < 40; k++)
-			map[k] = "x-y0z-"[support_below(&random, 6)];
-		map[40] = '\0';
+		fake_random_map(map, 40, "x-y0z-", 1, &random);
 		fake_init(&fake, map, 65536, 40 * 65536);
 		fake.look = looks[support_below(&random, 4)];
 		fake.source.size -= support_below(&random, 5) * 32767;

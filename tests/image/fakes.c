@@ -147,6 +147,18 @@ fake_init(struct fake *fake, const char *map, uint64_t grain, uint64_t size)
 }
 
 void
+fake_random_map(char *map, size_t n, const char *letters, size_t change,
+	uint64_t *random)
+{
+	for (size_t i = 0; i < n; i++)
+		map[i] = i && support_below(random, change)
+				 ? map[i - 1]
+				 : letters[support_below(
+					   random, strlen(letters))];
+	map[n] = '\0';
+}
+
+void
 fake_open(struct fake_gate *gate)
 {
 	pthread_mutex_lock(&gate->lock);

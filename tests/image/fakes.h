@@ -58,6 +58,11 @@ struct fake {
 void fake_init(
 	struct fake *fake, const char *map, uint64_t grain, uint64_t size);
 
+/* A random map of n of these letters: one in `change` letters may differ from
+ * that before it. */
+void fake_random_map(char *map, size_t n, const char *letters, size_t change,
+	uint64_t *random);
+
 /* The byte of the disk; alike in aligned blocks of 512, but for r. */
 unsigned char fake_byte(const struct fake *fake, uint64_t offset);
 
