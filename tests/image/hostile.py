@@ -48,10 +48,10 @@ def defect(part, **expected):
 
 
 def case(name, part, fields=(), extensions=(), length=None, words=(), counts=(),
-         backing=None, data_file=None, snapshot=None, **expected):
+         backing=None, data_file=None, snapshot=None, l2=None, stream=None, **expected):
     """Enter an image that differs from a sound one by this: words are numbers at
     places of the file; snapshot: those of its only snapshot, own: with its own L1
-    table."""
+    table; l2: the entry of guest cluster 2; stream: that of the compressed cluster."""
     def make(image, _folder):
         if backing is not None:
             image.backing(*backing)
@@ -60,6 +60,11 @@ def case(name, part, fields=(), extensions=(), length=None, words=(), counts=(),
         image.fields.update(fields)
         image.extensions += extensions
         image.length = length
+        if l2 is not None:
+            image.l2(2, l2)
+        if stream is not None:
+            image.allocate(4)
+            image.pack(4, 0x9000, stream)
         for at, word in words:
             image.put("Q", at, word)
         if snapshot is not None:
@@ -341,15 +346,9 @@ def data_file_and_compression(image, folder):
 # clusters that are none, and small files that ask for much.
 
 
-def l2_entry(name, entry, part, check=("well_formed",), bitmap=0, counts=(),
-             **expected):
-    """Of guest cluster 2; expected: of the Builder."""
-    def make(image, _folder):
-        image.l2(2, entry(image) if callable(entry) else entry, bitmap)
-        for index, count in dict(counts).items():
-            image.counts[index] = count
-    make.__name__ = name
-    defect(part, info=True, check=check, **expected)(make)
+def l2_entry(name, entry, part, check=("well_formed",), **more):
+    """Of guest cluster 2."""
+    case(name, part, l2=entry, info=True, check=check, **more)
 
 
 # The reader looks for overlaps with tables that it has at hand; check looks
@@ -459,20 +458,10 @@ WRONG = "does not decompress to exactly one cluster of 4096 bytes"
 ZSTD = struct.pack("<I", 0xfd2fb528)
 
 
-def packed(name, stream, part=WRONG, zstd=False, sectors=None):
+def packed(name, stream, zstd=False):
     """The compressed cluster holds this stream."""
-    def make(image, _folder):
-        if zstd:
-            image.fields.update(incompatible_features=8, compression_type=1)
-        image.allocate(4)
-        image.pack(4, 0x9000, stream, sectors)
-    make.__name__ = name
-    defect(part, info=True, check=())(make)
-
-
-def zlib_wrapped(data):
-    """A stream with zlib's header, which qcow2 does not have."""
-    return zlib.compress(data)
+    case(name, WRONG, {"incompatible_features": 8, "compression_type": 1} if zstd else (),
+         stream=stream, info=True, check=())
 
 
 packed("deflate_garbage", bytes(range(1, 200)))
@@ -482,7 +471,8 @@ packed("deflate_short", deflated(bytes(4095)))
 packed("deflate_long", deflated(bytes(4097)))
 packed("deflate_bomb", deflated(bytes(8 << 20)))
 packed("deflate_cut", deflated(bytes(range(256)) * 16)[:40])
-packed("deflate_wrapped", zlib_wrapped(b"A" * 4096))
+# with the header of zlib, which qcow2 does not have
+packed("deflate_wrapped", zlib.compress(b"A" * 4096))
 # a distance before the beginning of the cluster
 packed("deflate_too_far_back", b"\x4b\x04\x82\x7f\xff\xff\xff\x03\x00")
 packed("zstd_garbage", bytes(range(1, 200)), zstd=True)

@@ -97,6 +97,15 @@ def pattern_file(path, size, seed):
             at += length
 
 
+def holey(path, size, *pieces):
+    """Write a file with pieces, (offset, bytes), in holes; returns the path."""
+    with open(path, "wb") as file:
+        file.truncate(size)
+        for offset, content in pieces:
+            os.pwrite(file.fileno(), content, offset)
+    return path
+
+
 def random_commands(rng, size, cluster, count, version=3, compress=True):
     """Commands of qemu-io that leave clusters of every kind."""
     kinds = ["write -P {p}"] * 4 + ["discard"] * 2

@@ -12,7 +12,7 @@ import pytest
 
 import qemu
 from harness import piped
-from qemu import GI, KI, MI, SECTOR
+from qemu import GI, KI, MI, SECTOR, holey
 from vhd_builder import Vhd
 
 NAME = "disk.raw"
@@ -103,11 +103,7 @@ def test_what_is_written(work, hone, size):
 
 def test_a_whole_gib_stays_one(work, hone):
     """A disk whose last sector has data: no entry follows it."""
-    disk = work / "source.raw"
-    with open(disk, "wb") as file:
-        file.truncate(GI)
-        file.seek(GI - 4 * KI)
-        file.write(b"e" * 4 * KI)
+    disk = holey(work / "source.raw", GI, (GI - 4 * KI, b"e" * 4 * KI))
     archive = pack(hone, disk)
     assert_holds(hone, archive, disk)
     assert regions(archive)[1] == [(GI - 4 * KI, 4 * KI)]
@@ -157,12 +153,9 @@ def test_lists_of_every_length(work, hone, count):
 @pytest.mark.parametrize("size", [0, 700, 3 * MI + 4 * KI + 2000])
 def test_zeros_are_counted_as_for_raw(work, hone, size, block):
     """Though they are kept, in blocks that lie across data and holes, too."""
-    disk = work / "source.raw"
-    with open(disk, "wb") as file:
-        for at in range(4 * KI, size, 64 * KI):
-            file.seek(at)
-            file.write(b"x" * 700 + bytes(30 * KI))
-        file.truncate(size)
+    disk = holey(work / "source.raw", size, *(
+        (at, (b"x" * 700 + bytes(30 * KI))[:size - at])
+        for at in range(4 * KI, size, 64 * KI)))
     kinds = ("data_bytes", "zero_bytes", "hole_bytes")
     raw, gce = (hone.json("convert", "--json", "-S", str(block), "-O",
                           name, disk, work / name) for name in ("raw", "gce"))
@@ -176,11 +169,8 @@ def test_zeros_are_counted_as_for_raw(work, hone, size, block):
 
 def test_numbers_past_8_gib(work, hone):
     """They do not fit into eleven octal digits."""
-    disk = work / "source.raw"
-    with open(disk, "wb") as file:
-        file.write(b"b" * 8 * KI)
-        file.seek(9 * GI + 40 * KI)
-        file.write(b"e" * 8 * KI)
+    disk = holey(work / "source.raw", 9 * GI + 48 * KI, (0, b"b" * 8 * KI),
+                 (9 * GI + 40 * KI, b"e" * 8 * KI))
     archive = pack(hone, disk)
     found = assert_holds(hone, archive, disk, 10 * GI)
     assert os.stat(found).st_blocks <= 64
@@ -188,19 +178,11 @@ def test_numbers_past_8_gib(work, hone):
                                    (10 * GI, 0)]
 
 
-def uneven(path, size):
-    """Long chunks beside short ones: these are ready first."""
-    with open(path, "wb") as file:
-        for at in range(0, size, 2 * MI):
-            os.pwrite(file.fileno(), os.urandom(MI), at)
-            os.pwrite(file.fileno(), b"x" * 4 * KI, at + MI)
-        os.truncate(file.fileno(), size)
-
-
 def test_the_same_bytes_each_time(work, hone):
-    """At any number of threads, to a file and to a pipe."""
-    disk = work / "source.raw"
-    uneven(disk, 10 * MI)
+    """At any number of threads, to a file and to a pipe. Long chunks lie beside
+    short ones, which are ready first."""
+    disk = holey(work / "source.raw", 10 * MI, *(
+        (at, os.urandom(MI) + b"x" * 4 * KI) for at in range(0, 10 * MI, 2 * MI)))
     one = pack(hone, disk, "-m", "1").read_bytes()
     assert pack(hone, disk, "-m", "8").read_bytes() == one
     assert hone.run("convert", "-q", "-O", "gce", "-m", "8", disk, "-").stdout == one
@@ -262,6 +244,5 @@ def test_what_is_refused(work, hone):
     assert "the formats are qcow2, vmdk, vhd, gce, raw" in hone.misused(
         "convert", "-O", "floppy", disk, archive)
     assert not archive.exists()
-    with open(disk, "wb") as file:
-        os.truncate(file.fileno(), 10 * GI)
+    holey(disk, 10 * GI)
     assert struct.unpack("<I", pack(hone, disk).read_bytes()[-4:])[0] == 10240

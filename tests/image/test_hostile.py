@@ -83,6 +83,14 @@ class Judge:
         assert (code, err) == (0, b""), (args, code, err)
         return out
 
+    def calls(self, names, *args):
+        """System calls of these names, which strace counts."""
+        need("strace")
+        log = self.folder / "log"
+        subprocess.run(["strace", "-f", "-e", f"trace={names}", "-o", log, self.path,
+                        *args], check=True, env=ENV, stdout=subprocess.DEVNULL)
+        return len(log.read_text().splitlines())
+
     def refuses(self, status, part, *forms, reader="map"):
         """convert, the reader and compare, with one sentence and no output."""
         out = self.folder / "out"

@@ -6,7 +6,7 @@ import os
 import pytest
 
 import qemu
-from qemu import KI, MI
+from qemu import KI, MI, holey
 
 COMMON = {
     "info": {"command", "file", "format", "virtual_size", "file_size", "disk_usage"},
@@ -44,12 +44,8 @@ IMAGES = {
 
 def disk(work):
     """Data that gets smaller, zeros that are stored, and a hole."""
-    raw = work / "disk.raw"
-    with open(raw, "wb") as file:
-        file.write(b"".join(os.urandom(500) + bytes(3596) for _ in range(256)))
-        file.write(bytes(64 * KI))
-        file.truncate(4 * MI)
-    return raw
+    return holey(work / "disk.raw", 4 * MI, (0, b"".join(
+        os.urandom(500) + bytes(3596) for _ in range(256)) + bytes(64 * KI)))
 
 
 def make(hone, work, kind):
@@ -104,5 +100,5 @@ def test_cluster_size_is_that_of_qemu(hone, work, kind):
     driver = {"vhd": "vpc"}.get(image.suffix[1:], image.suffix[1:])
     theirs = json.loads(qemu.run("qemu-img", "info", "--output=json", "-f",
                                  driver, image))
-    ours = json.loads(hone.ok("info", "--json", image).stdout)
+    ours = hone.json("info", "--json", image)
     assert ours.get("cluster_size") == theirs.get("cluster-size")

@@ -14,7 +14,7 @@ import pytest
 
 import qemu
 from harness import error_line
-from qemu import GI, KI, MI
+from qemu import GI, KI, MI, holey
 
 BLOCK = 128 * KI
 PACKINGS = {"zst": "zstd", "gz": "gzip"}
@@ -39,15 +39,6 @@ def unpacked(path):
         return found
     return subprocess.run(["zstd", "-dcq", path], check=True, timeout=1000,
                           stdout=subprocess.PIPE).stdout
-
-
-def holey(path, size, *data):
-    """A file with (offset, bytes) in holes."""
-    with open(path, "wb") as file:
-        file.truncate(size)
-        for offset, content in data:
-            os.pwrite(file.fileno(), content, offset)
-    return path
 
 
 def number(data, at, length):

@@ -11,7 +11,7 @@ import pytest
 
 import qemu
 from harness import error_line, piped
-from qemu import GI, KI, MI, SECTOR
+from qemu import GI, KI, MI, SECTOR, holey
 from vhd_builder import Vhd, fixed, footer_of
 
 try:
@@ -447,9 +447,7 @@ def test_the_same_bytes_each_time(work, hone):
 def test_holes_stay_holes(work, hone):
     """As in a raw file."""
     disk, image = work / "disk.raw", work / "disk.vhd"
-    with open(disk, "wb") as file:
-        file.write(b"x" * 4096)
-        file.truncate(100 * GI)
+    holey(disk, 100 * GI, (0, b"x" * 4096))
     hone.ok("convert", "-q", disk, image)
     assert os.stat(image).st_blocks <= 32
     # The names of qemu-img are accepted, with the values that it needs.
@@ -476,8 +474,7 @@ def test_what_cannot_be_written(work, hone):
                          ("round=gib", "is not one of: mib none")):
         assert part in hone.misused("convert", "-o", option, disk, image)
     assert "vhd cannot be compressed" in hone.misused("convert", "-c", disk, image)
-    with open(disk, "wb") as file:
-        file.truncate(2040 * GI + 1)
+    holey(disk, 2040 * GI + 1)
     line = hone.fails("convert", disk, image)
     assert "at most 2040 GiB" in line
     # The guest chose the first bytes.

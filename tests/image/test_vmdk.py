@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """VMDK images of QEMU and of other writers are read as QEMU reads them."""
-import json
 import os
 import random
 import resource
@@ -12,8 +11,9 @@ import pytest
 import qemu
 from checks import verdict
 from harness import piped
-from qemu import KI, MI, GI, SECTOR
-from vmdk_builder import (AT_END, DESCRIPTOR, ENTRIES, GRAIN, Builder, marker, sectors)
+from qemu import KI, MI, GI, SECTOR, holey
+from test_vmdk_hostile import with_text
+from vmdk_builder import AT_END, ENTRIES, GRAIN, Builder, marker, sectors
 
 SPARSE = ["monolithicSparse", "streamOptimized"]
 SPLIT = ["monolithicFlat", "twoGbMaxExtentSparse", "twoGbMaxExtentFlat"]
@@ -54,7 +54,7 @@ def test_what_qemu_wrote_is_read_back(hone, work, kind, size):
     assert safe, failed
     assert [each["name"] for each in found["checks"]] == [
         "polyglot", "well_formed", "descriptor", "overlaps"]
-    info = json.loads(hone.ok("info", "--json", image).stdout)
+    info = hone.json("info", "--json", image)
     assert (info["format"], info["virtual_size"]) == ("vmdk", raw.stat().st_size)
     assert info["subformat"] == kind and info["cluster_size"] == 64 * KI
     assert info.get("compression_type") == (
@@ -109,7 +109,7 @@ def test_files_that_a_descriptor_names_are_read_where_they_are_allowed(
     other.mkdir()
     hone.fails("convert", "--allow-data-file", other, image, work / "out.raw")
     hone.ok("compare", "--allow-data-file", work, image, "-F", "raw", raw)
-    info = json.loads(hone.ok("info", "--json", image).stdout)
+    info = hone.json("info", "--json", image)
     assert (info["subformat"], info["virtual_size"]) == (kind, size)
     _, failed, _ = verdict(hone, image)
     names = "; a safe image names no other file"
@@ -132,39 +132,31 @@ def test_the_files_of_a_descriptor_have_the_length_that_it_says(hone, work):
             os.unlink(work / each)
 
 
-# These descriptors are not damaged: the status is 1, and 3 for the others.
-REFUSED = (
-    "type SESPARSE, which is not supported", "type VMFSSPARSE, which is not",
-    "type VMFSRAW, which is not supported", "begins with a protocol",
-    "/etc/hostname", "passwd", "fifo",
-    "more than 4096 extents, which are 8 TiB in", "a parent 'b.vmdk'",
-    "parentCID 12345678 refers to")
-
-
-@pytest.mark.parametrize("text, part", [
-    ('RW 8 SESPARSE "a.vmdk"', "type SESPARSE, which is not supported"),
-    ('RW 8 VMFSSPARSE "a.vmdk"', "type VMFSSPARSE, which is not"),
-    ('RW 8 VMFSRAW "a.vmdk"', "type VMFSRAW, which is not supported"),
-    ('RW 8 FLAT "nbd:localhost:1"', "begins with a protocol"),
-    ('RW 8 FLAT "/etc/hostname"', "/etc/hostname"),
-    ('RW 8 FLAT "../passwd"', "passwd"),
-    ('RW 8 FLAT "fifo"', "fifo"),
+# The status is 1 if the descriptor is not damaged.
+@pytest.mark.parametrize("text, part, status", [(*row, 3)[:3] for row in [
+    ('RW 8 SESPARSE "a.vmdk"', "type SESPARSE, which is not supported", 1),
+    ('RW 8 VMFSSPARSE "a.vmdk"', "type VMFSSPARSE, which is not", 1),
+    ('RW 8 VMFSRAW "a.vmdk"', "type VMFSRAW, which is not supported", 1),
+    ('RW 8 FLAT "nbd:localhost:1"', "begins with a protocol", 1),
+    ('RW 8 FLAT "/etc/hostname"', "/etc/hostname", 1),
+    ('RW 8 FLAT "../passwd"', "passwd", 1),
+    ('RW 8 FLAT "fifo"', "fifo", 1),
     ('RW 8 FLAT', "is not understood"),
     ('RW 8 FLAT a.vmdk', "is not understood"),
     ('RW 9999999999999999999 ZERO', "is not understood"),
     ('RW 9007199254740992 ZERO\nRW 9007199254740992 ZERO\n' * 2, "too many sectors"),
-    ("RW 1 ZERO\n" * 4097, "more than 4096 extents, which are 8 TiB in"),
+    ("RW 1 ZERO\n" * 4097, "more than 4096 extents, which are 8 TiB in", 1),
     ("", "has no extents"),
-    ("parentFileNameHint=\"b.vmdk\"\nRW 8 ZERO", "a parent 'b.vmdk'"),
-    ("parentCID=12345678\nRW 8 ZERO", "parentCID 12345678 refers to"),
+    ("parentFileNameHint=\"b.vmdk\"\nRW 8 ZERO", "a parent 'b.vmdk'", 1),
+    ("parentCID=12345678\nRW 8 ZERO", "parentCID 12345678 refers to", 1),
     ("parentCID=ffffffff\nparentCID=ffffffff\n", "a second parentCID"),
     ("createType=\"x\"\ncreateType=\"y\"\n", "a second createType"),
     ("CID=g\nRW 8 ZERO", "CID 'g' of its descriptor is not a hexadecimal"),
     ("NOACCESS 8 ZERO\n", "line 4 of its descriptor is not underst"),
     ('RW\t8\tFLAT x\n', "line 4 of its descriptor is not understood"),
     ("caf\xe9=1\n", "has the byte 0xe9 at offset"),
-])
-def test_a_descriptor_that_is_refused(hone, work, text, part):
+]])
+def test_a_descriptor_that_is_refused(hone, work, text, part, status):
     """By every command, with one sentence. An open() of the FIFO would wait."""
     os.mkfifo(work / "fifo")
     (work / "a.vmdk").write_bytes(bytes(8 * SECTOR))
@@ -176,7 +168,7 @@ def test_a_descriptor_that_is_refused(hone, work, text, part):
     for words in ("map",), ("convert", "-O", "raw"):
         out = [work / "out.raw"] if words[0] == "convert" else []
         line = hone.fails(*words, "--allow-data-file", folder, image, *out,
-                          code=1 if part in REFUSED else 3)
+                          code=status)
         assert part in line, line
     assert not (work / "out.raw").exists()
 
@@ -242,11 +234,8 @@ def test_tables_behind_the_grains(hone, work, packed, footer):
     # Neighbours of the disk are no neighbours in the file.
     image.order = lambda grains: [1, 0, 5, 511, 512, 1024, 1535]
     path = image.write(work / "disk.vmdk")
-    raw = work / "disk.raw"
-    with open(raw, "wb") as file:
-        file.truncate(size)
-        for number, data in image.grains.items():
-            os.pwrite(file.fileno(), data, number * GRAIN * SECTOR)
+    raw = holey(work / "disk.raw", size, *(
+        (number * GRAIN * SECTOR, data) for number, data in image.grains.items()))
     same(hone, work, path, raw)
     qemu.img("compare", "-f", "vmdk", "-F", "raw", path, raw)
     safe, failed, _ = verdict(hone, path)
@@ -262,9 +251,7 @@ def test_a_grain_that_is_marked_as_zeros(hone, work):
     raw = work / "disk.raw"
     raw.write_bytes((b"x" * GRAIN * SECTOR).ljust(8 * GRAIN * SECTOR, b"\0"))
     same(hone, work, path, raw)
-    found = [json.loads(line) for line in
-             hone.ok("map", "--json", path).stdout.splitlines()]
-    assert "zero_cluster" in json.dumps(found)
+    assert "zero_cluster" in str(hone.json("map", "--json", path))
 
 
 @pytest.mark.parametrize("lacks", [(), (0,), (31, 33), (5, 32, 69)])
@@ -273,7 +260,7 @@ def test_tables_apart_and_adjacent(hone, work, lacks):
     image = Builder(70 * ENTRIES * GRAIN)
     image.header["flags"] = 1 | 4
     image.entries = {(table, 7 * table): 1 for table in range(70) if table not in lacks}
-    found = json.loads(hone.ok("map", "--json", image.write(work / "disk.vmdk")).stdout)
+    found = hone.json("map", "--json", image.write(work / "disk.vmdk"))
     assert [each["offset"] for each in found if "zero_cluster" in each] == [
         (table * ENTRIES + entry) * GRAIN * SECTOR
         for table, entry in image.entries]
@@ -305,52 +292,36 @@ def test_a_stream_of_an_image_with_tables_in_front(hone, work):
     assert qemu.first_difference(raw, out) is None
 
 
-def described(text, packed=False):
-    """An image with two grains and this descriptor."""
-    image = Builder(packed=packed, footer=packed)
-    image.grains = {0: b"one!" * (GRAIN * SECTOR // 4),
-                    5: b"five" * (GRAIN * SECTOR // 4)}
-    image.descriptor = text
-    return image
-
-
-def plain(old, new, packed=False):
-    """The descriptor of a sound image with another part."""
-    text = DESCRIPTOR.format(
-        kind="streamOptimized" if packed else "monolithicSparse",
-        capacity=8 * GRAIN)
-    assert old in text
-    return text.replace(old, new)
-
-
 def encoded(encoding, name):
-    """The descriptor as another encoding has it; the builder writes Latin-1.
+    """An image whose descriptor is in another encoding; the builder writes Latin-1.
     """
-    text = plain("version=1\n", f'version=1\nencoding="{encoding}"\n')
-    return text.replace("disk.vmdk", name.encode(encoding).decode("latin-1"))
+    image = with_text("version=1\n", f'version=1\nencoding="{encoding}"\n')
+    image.descriptor = image.descriptor.replace(
+        "disk.vmdk", name.encode(encoding).decode("latin-1"))
+    return image
 
 
 # A descriptor that every other reader takes, and whether hone check does.
 FOREIGN = {
     # of mkimg of FreeBSD
-    "no_name": (plain('"disk.vmdk"', '""'), True),
-    "utf_8": (plain("disk.vmdk", "Ü日本.vmdk".encode().decode("latin-1")), False),
+    "no_name": (with_text('"disk.vmdk"', '""'), True),
+    "utf_8": (with_text("disk.vmdk", "Ü日本.vmdk".encode().decode("latin-1")), False),
     "gbk": (encoded("GBK", "磁盘.vmdk"), False),
     # The second byte of this letter is a backslash in ASCII.
     "shift_jis": (encoded("Shift_JIS", "ソ.vmdk"), False),
-    "path": (plain("disk.vmdk", "/vmfs/volumes/ds/vm/disk.vmdk"), False),
-    "windows_path": (plain("disk.vmdk", "C:\\VMs\\disk.vmdk"), False),
-    "cid_in_decimal": (plain("CID=12345678", "CID=4294967295"), True),
-    "other_lines": (plain("# The Disk", 'encoding = "UTF-8"\nso what\n#'), False),
+    "path": (with_text("disk.vmdk", "/vmfs/volumes/ds/vm/disk.vmdk"), False),
+    "windows_path": (with_text("disk.vmdk", "C:\\VMs\\disk.vmdk"), False),
+    "cid_in_decimal": (with_text("CID=12345678", "CID=4294967295"), True),
+    "other_lines": (with_text("# The Disk", 'encoding = "UTF-8"\nso what\n#'), False),
 }
 
 
 @pytest.mark.parametrize("name", FOREIGN)
 def test_what_every_other_reader_takes(hone, work, name):
     """The bytes of qemu-img; nothing that the descriptor names is opened."""
-    text, safe = FOREIGN[name]
+    built, safe = FOREIGN[name]
     image, theirs = work / "disk.vmdk", work / "theirs.raw"
-    described(text).write(image)
+    built.write(image)
     qemu.img("convert", "-f", "vmdk", "-O", "raw", image, theirs)
     ours = work / "ours.raw"
     hone.ok("convert", "-q", image, ours)
@@ -368,12 +339,12 @@ def test_bytes_that_are_no_text_stay_refused(hone, work):
     """Not UTF-8, and no encoding that makes letters of them."""
     image = work / "disk.vmdk"
     for bad in "\xff", "\xc3", "\xc0\xaf", "\xed\xa0", "\x80", "\x0b":
-        described(plain("disk.vmdk", f"a{bad}.vmdk")).write(image)
+        with_text("disk.vmdk", f"a{bad}.vmdk").write(image)
         line = hone.fails("convert", image, work / "out.raw", code=3)
         assert "which is not text" in line, line
     # A CID is of 32 bits, and that of a parent has its digits.
     for text in ("CID=4294967296", "CID=12345678901"):
-        described(plain("CID=12345678", text)).write(image)
+        with_text("CID=12345678", text).write(image)
         assert "is not a hexadecimal number" in hone.fails(
             "convert", image, work / "out.raw", code=3)
 

@@ -43,10 +43,7 @@ def test_what_we_wrote_is_read_from_a_pipe(hone, work, size):
 def test_no_scratch_space_is_needed(hone, work):
     """More bytes than fit in memory pass; the tables are behind them."""
     raw, image = work / "disk.raw", work / "disk.vmdk"
-    rng = random.Random(1)
-    with open(raw, "wb") as file:
-        for _ in range(90):
-            file.write(rng.randbytes(MI))
+    raw.write_bytes(random.Random(1).randbytes(90 * MI))
     hone.ok("convert", "-q", "--level", "1", raw, image)
     out = work / "out.raw"
     piped(hone.ok, image, "convert", "-q", "--scratch", work / "none", "-O",
@@ -58,10 +55,7 @@ def test_the_check_of_a_stream_finds_the_tables(hone, work):
     """Two tables lie among grains that were forgotten when the check reads
     them."""
     raw, image = work / "disk.raw", work / "disk.vmdk"
-    rng = random.Random(2)
-    with open(raw, "wb") as file:
-        for _ in range(40):
-            file.write(rng.randbytes(MI))
+    raw.write_bytes(random.Random(2).randbytes(40 * MI))
     hone.ok("convert", "-q", "--level", "1", raw, image)
     assert piped(hone.ok, image, "check", "-").stdout.endswith(b"is safe\n")
     out = work / "out.raw"

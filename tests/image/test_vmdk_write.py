@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """VMDK images that the command writes are read by others, and are the same
 bytes each time."""
-import json
 import os
 import random
 import shutil
@@ -13,7 +12,7 @@ import pytest
 import qemu
 from checks import verdict
 from harness import piped
-from qemu import KI, MI, SECTOR
+from qemu import KI, MI, SECTOR, holey
 from vmdk_builder import AT_END, ENTRIES, GRAIN
 
 SIZES = [0, 1, SECTOR, 64 * KI, 64 * KI + 1, 3 * MI + 3 * SECTOR, 100 * MI - SECTOR]
@@ -28,13 +27,9 @@ def disk(work, size, seed=1):
 
 def sparse_disk(work, size, offsets):
     """A raw disk with a grain of data at each of the offsets."""
-    raw = work / "disk.raw"
-    with open(raw, "wb") as file:
-        file.truncate(size)
-        for offset in offsets:
-            os.pwrite(file.fileno(), random.Random(offset).randbytes(
-                min(64 * KI, size - offset)), offset)
-    return raw
+    return holey(work / "disk.raw", size, *(
+        (offset, random.Random(offset).randbytes(min(64 * KI, size - offset)))
+        for offset in offsets))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -42,7 +37,7 @@ def test_a_disk_of_any_size_is_read_by_qemu_and_by_us(hone, work, size):
     raw, image = disk(work, size), work / "disk.vmdk"
     hone.ok("convert", "-q", "--verify", raw, image)
     rounded = -(-size // SECTOR) * SECTOR
-    info = json.loads(hone.ok("info", "--json", image).stdout)
+    info = hone.json("info", "--json", image)
     assert (info["format"], info["virtual_size"]) == ("vmdk", rounded)
     assert info["subformat"] == "streamOptimized"
     safe, failed, _ = verdict(hone, image)
@@ -143,7 +138,7 @@ def test_the_descriptor_has_the_adapter_and_its_geometry(hone, work, adapter, he
     raw, image = sparse_disk(work, 200 * MI, [0]), work / "disk.vmdk"
     hone.ok("convert", "-q", "-o", f"adapter_type={adapter},hwversion=13,"
             "subformat=streamOptimized", raw, image)
-    info = json.loads(hone.ok("info", "--json", image).stdout)
+    info = hone.json("info", "--json", image)
     assert (info["adapter_type"], info["hwversion"]) == (adapter, "13")
     text = image.read_bytes()[SECTOR:21 * SECTOR].rstrip(b"\0").decode()
     assert f'ddb.geometry.heads = "{heads}"' in text
@@ -162,11 +157,9 @@ def test_the_cylinders_end_where_a_bios_does(hone, work):
 
 def test_a_disk_past_2_tib(hone, work):
     size = (3 << 40) + SECTOR
-    raw, image = work / "disk.raw", work / "disk.vmdk"
-    with open(raw, "wb") as file:
-        file.truncate(size)
-        for at in 0, 2 << 40, size - SECTOR:
-            os.pwrite(file.fileno(), b"\7" * SECTOR, at)
+    image = work / "disk.vmdk"
+    raw = holey(work / "disk.raw", size, *(
+        (at, b"\7" * SECTOR) for at in (0, 2 << 40, size - SECTOR)))
     hone.ok("convert", "-q", "--verify", raw, image)
     assert image.stat().st_size < 2 * MI
     # A comparison by QEMU takes minutes.
