@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from harness import write
 from extents import cached, uncache
 from images import MI
 from without import Without, rule
@@ -21,8 +22,7 @@ OLD_KERNEL = (rule("preadv2", "EOPNOTSUPP"), rule("pwritev2", "EOPNOTSUPP"))
 @pytest.fixture(name="source")
 def fixture_source(work):
     """A file of data on a file system that has a page cache."""
-    path = work / "disk.img"
-    path.write_bytes(os.urandom(MI) * (SIZE // MI))
+    path = write(work, "disk.img", os.urandom(MI) * (SIZE // MI))
     uncache(path)
     if cached(path):
         pytest.skip("the pages of this file system cannot be dropped")

@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 import images
-from harness import Stalled, error_line, other_user, stamp
+from harness import Stalled, error_line, other_user, stamp, write
 from qcow2_reader import Qcow2
 from test_locks import WRITER, locked
 
@@ -108,8 +108,7 @@ def attach():
 def loop(work, attach):
     """Call it with a size: the path of a loop device with stale data."""
     def make(length, *options, fill=stale):
-        file = work / f"backing{len(os.listdir(work))}"
-        file.write_bytes(fill(length))
+        file = write(work, f"backing{len(os.listdir(work))}", fill(length))
         return attach(file, *options)
     return make
 
@@ -590,10 +589,8 @@ def test_what_dst_has_is_said_behind_any_digest_and_name(hone, work, digests):
 @pytest.mark.parametrize("way", ["file", "pipe"])
 def test_a_stream_that_ends_early_has_no_partition_table(hone, work, more, way):
     """Whatever its disk looks like."""
-    packed = work / "disk.raw.gz"
-    packed.write_bytes(gzip.compress(disk(3 * MIB))[:-9])
-    target = work / "target.img"
-    target.write_bytes(stale(4 * MIB))
+    packed = write(work, "disk.raw.gz", gzip.compress(disk(3 * MIB))[:-9])
+    target = write(work, "target.img", stale(4 * MIB))
     words = [packed] if way == "file" else ["--unpack", "gzip", "-"]
     said = hone.fails("convert", "-n", "-f", "raw", *more, *words, target,
                       input=packed.read_bytes(), code=3)
@@ -625,8 +622,7 @@ def test_a_pipe_with_a_disguised_disk_is_refused(hone, loop, more):
 
 def test_a_pipe_longer_than_dst_is_refused(hone, loop, work):
     data, device = disk(3 * MIB), loop(2 * MIB)
-    target = work / "target.img"
-    target.write_bytes(stale(2 * MIB))
+    target = write(work, "target.img", stale(2 * MIB))
     for words in [device], ["-n", target]:
         said = hone.fails("convert", "-f", "raw", "-", *words, input=data)
         assert "has 2097152 bytes, and the image has more; " in said
@@ -676,8 +672,7 @@ def test_a_file_is_not_written_over_itself(hone, work):
 
 def test_only_raw_is_written_in_place(hone, work):
     source = write_sparse(work / "disk.img", disk(2 * MIB))
-    target = work / "target.qcow2"
-    target.write_bytes(stale(4 * MIB))
+    target = write(work, "target.qcow2", stale(4 * MIB))
     said = hone.misused("convert", "-n", source, target)
     assert "only a raw DST is written in place, not qcow2" in said
     said = hone.misused("convert", "--keep-rest", "-O", "qcow2", source, target)
@@ -691,8 +686,7 @@ def test_only_raw_is_written_in_place(hone, work):
 
 def test_a_file_that_is_in_use_is_not_written_in_place(hone, work):
     source = write_sparse(work / "disk.img", disk(2 * MIB))
-    target = work / "target.img"
-    target.write_bytes(stale(4 * MIB))
+    target = write(work, "target.img", stale(4 * MIB))
     with locked(target, WRITER):
         said = hone.fails("convert", "-n", source, target)
     assert "is in use by another process" in said
@@ -702,8 +696,7 @@ def test_a_file_that_is_in_use_is_not_written_in_place(hone, work):
 @pytest.fixture
 def backing(work):
     """A file of 4 MiB, with a blank in its name."""
-    path = work / "a file.img"
-    path.write_bytes(stale(4 * MIB))
+    path = write(work, "a file.img", stale(4 * MIB))
     return path
 
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import images
-from harness import of_its_build
+from harness import of_its_build, write
 
 KI, MI = images.KI, images.MI
 ALGORITHMS = ("sha256", "sha512", "sha384", "sha224", "sha1", "md5", "blake2b")
@@ -317,8 +317,7 @@ def test_digests_of_several_images(hone, image, small, work):
 
 
 def test_several_images_are_expected_by_a_list(hone, small, work):
-    other = work / "other.img"
-    other.write_bytes(b"y" * 4096)
+    other = write(work, "other.img", b"y" * 4096)
     sums = work / "sums"
     sums.write_text(f"{expected(small)}  {small.name}\n"
                     f"{expected(other)}  {other.name}\n")

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 import images
-from harness import error_line, piped
+from harness import error_line, piped, write
 
 MI = images.MI
 
@@ -126,8 +126,7 @@ def test_a_file_that_was_cut_is_refused(hone, source, out, less):
 def test_tables_at_the_end_are_read(hone, work, out, qemu_img, threads):
     """qemu-img moves a table that grows behind the data."""
     path, raw = work / "disk.qcow2", work / "disk.raw"
-    noise = work / "noise"
-    noise.write_bytes(images.noise(3 * MI))
+    noise = write(work, "noise", images.noise(3 * MI))
     assert qemu_img("create", "-f", "qcow2", str(path), "8M")[0] == 0
     subprocess.run(["qemu-io", "-c", f"write -s {noise} 1M 3M", str(path)],
                    check=True, stdout=subprocess.DEVNULL)

@@ -23,7 +23,7 @@ import pytest
 
 import images
 import tar_builder
-from harness import ENV, assert_same, failure, stamp
+from harness import ENV, assert_same, failure, stamp, write
 from without import NO_TMPFILE, Without, rule
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "image"))
@@ -581,8 +581,7 @@ def test_a_call_that_fails_never_gives_a_wrong_report(
         hone.need("OpenSSL")
     words = [command, "--json", small]
     if command == "compare":
-        copy = work / "copy"
-        copy.write_bytes(small.read_bytes())
+        copy = write(work, "copy", small.read_bytes())
         words.append(copy)
     if command == "convert":
         words = [command, "-q", "--threads", "1", "-O", "qcow2", small, "-"]
@@ -609,8 +608,7 @@ def test_a_time_out_has_a_status_of_its_own(
     """Reads of a file of NFS, or of a device of another machine."""
     if command == "digest":
         hone.need("OpenSSL")
-    copy = work / "copy"
-    copy.write_bytes(small.read_bytes())
+    copy = write(work, "copy", small.read_bytes())
     words = {"convert": [copy, out / "d"], "compare": [copy, copy]}
     done = hone.run(command, *words.get(command, [copy]), before=[
         *strace, "-qq", "-o", "/dev/null", "-P", copy, "-e",

@@ -12,7 +12,7 @@ import zipfile
 import pytest
 
 import images
-from harness import need
+from harness import need, write
 from images import KI
 from tar_builder import END, member
 
@@ -40,8 +40,7 @@ def tools(hone):
 def test_the_commands_of_the_refusal_read_the_image(hone, small, work, driver, tools):
     name, options = FORMATS[driver]
     (work / "key").write_bytes(b"secret")
-    disk = work / "disk"
-    disk.write_bytes(small.read_bytes())
+    disk = write(work, "disk", small.read_bytes())
     size = disk.stat().st_size
     disk.write_bytes(disk.read_bytes() + bytes(-size % (1 << 20)))
     subprocess.run(["qemu-img", "convert", "-f", "raw", "-O", driver, *options,

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import extents
-from harness import assert_same, error_line, need
+from harness import assert_same, error_line, need, write
 
 
 def test_info_tells_format_sizes_and_disk_usage(hone, image):
@@ -39,8 +39,7 @@ def test_info_shows_the_header_of_a_qcow2_file(hone, image, out, bits, size):
 
 def test_info_of_a_cut_qcow2_header_does_not_invent_fields(hone, work):
     for length in (4, 8, 24, 71, 72, 100, 103):
-        path = work / "disk.qcow2"
-        path.write_bytes((b"QFI\xfb\0\0\0\3" + bytes(100))[:length])
+        path = write(work, "disk.qcow2", (b"QFI\xfb\0\0\0\3" + bytes(100))[:length])
         done = hone.run("info", "--json", path)
         assert done.returncode in (0, 1, 3)
         if done.returncode == 0:

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness import Stalled, assert_same, need
+from harness import Stalled, assert_same, need, write
 
 # What a process does with an image, and what it forbids: QEMU's bytes.
 READ, WRITE, RESIZE = 100, 101, 103
@@ -38,8 +38,7 @@ def locked(path, bytes_locked, kind=fcntl.F_RDLCK):
 
 def commands(source, out):
     """Every command that reads an image."""
-    other = out / "other"
-    other.write_bytes(source.read_bytes())
+    other = write(out, "other", source.read_bytes())
     return (["convert", source, out / "d"], ["map", source],
             ["info", source], ["compare", source, other],
             ["compare", other, source])
@@ -137,8 +136,7 @@ def test_an_image_that_qemu_io_writes_is_refused(hone, qemu_img, small):
 
 
 def test_qemu_does_not_write_what_is_being_read(hone, qemu_img, image, work, out):
-    source = work / "busy.img"
-    source.write_bytes(image("filled_ext4").read_bytes())
+    source = write(work, "busy.img", image("filled_ext4").read_bytes())
     with Stalled(hone, "convert", "-q", source, out / "d") as held:
         status, said = qemu_img("resize", "-f", "raw", str(source), "+1M")
         assert status != 0 and "lock" in said, said

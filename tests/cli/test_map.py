@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import extents
 import images
+from harness import write
 
 NAMES = [name for name in images.MAKERS if name not in ("partitioned", "preallocated")]
 
@@ -122,8 +123,7 @@ def test_the_total_has_the_bytes_of_each_kind(hone, work):
     (5000, "total 5000 bytes (4.9 KiB) in 2 extents: "
            "data 4.0 KiB, zero 904 bytes, hole 0 bytes")])
 def test_the_total_has_the_singular_of_one(hone, work, size, total):
-    path = work / "disk"
-    path.write_bytes(b"x" + bytes(size - 1))
+    path = write(work, "disk", b"x" + bytes(size - 1))
     said = hone.ok("map", path).stdout.decode().splitlines()[-1]
     assert said == total
 

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from harness import write
 from gpt_builder import Gpt
 from test_device import MIB, stale, write_sparse
 
@@ -201,8 +202,7 @@ def test_stdout_and_a_larger_file(hone, work):
     wanted = gpt(512, 4 * 2048).bytes()
     words = ["convert", "-q", "--move-gpt", "--size", "+4M"]
     assert hone.ok(*words, "-O", "raw", work / "disk.img", "-").stdout == wanted
-    target = work / "target.img"
-    target.write_bytes(stale(12 * MIB))
+    target = write(work, "target.img", stale(12 * MIB))
     hone.ok(*words, "-n", "--verify", work / "disk.img", target)
     assert target.read_bytes() == wanted + bytes(2 * MIB)
 
@@ -218,8 +218,7 @@ def test_a_table_that_is_not_at_the_end(hone, work):
 def test_the_rest_behind_a_stream_is_kept(digests, hone, work):
     write_sparse(work / "disk.img", gpt(512).bytes())
     hone.ok("convert", "-q", work / "disk.img", work / "disk.qcow2")
-    target = work / "target.img"
-    target.write_bytes(stale(12 * MIB))
+    target = write(work, "target.img", stale(12 * MIB))
     hone.run("convert", "-q", "-n", "--keep-rest", "--verify", "--move-gpt",
              "--size=10M", "-", target,
              input=(work / "disk.qcow2").read_bytes()).check_returncode()

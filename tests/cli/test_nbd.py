@@ -24,7 +24,7 @@ import http_server
 import nbd_server
 from harness import (
     ENV, TIMEOUT, activated, assert_reads_as, error_line, free_port, listening, need,
-    of_its_build)
+    of_its_build, write)
 from images import KI, MI, pieces
 from test_device import (  # pylint: disable=unused-import
     attach, content, loop, write_sparse)
@@ -163,8 +163,7 @@ def test_an_export_has_a_name_and_a_port(hone, work):
 
 def test_the_name_of_an_export_packs_nothing(hone, source, work):
     """An export has a fixed size."""
-    target = work / "b.raw"
-    target.write_bytes(bytes(source.stat().st_size))
+    target = write(work, "b.raw", bytes(source.stat().st_size))
     listener = listening()
     address = f"nbd://127.0.0.1:{listener.getsockname()[1]}/disk.img.gz"
     with running(["qemu-nbd", "-t", "-f", "raw", "-x", "disk.img.gz", target],
@@ -362,8 +361,7 @@ def test_one_disk_under_two_names_keeps_its_bytes(hone, work, source):
     """No comparison of their names shows that they are the same."""
     data = disk(5 * MI)
     data[:6000] = data[-6000:] = b"table " * 1000
-    target = work / "target.img"
-    target.write_bytes(data)
+    target = write(work, "target.img", data)
     if source == "export":
         # nbdkit takes any name for that of its only export.
         with nbdkit(work, "file", target) as url:
@@ -639,8 +637,7 @@ def test_a_trace_shows_each_request_and_a_lost_connection(hone, work):
 
 
 def test_a_destination_is_written_over_lost_connections(hone, work):
-    image = work / "image.img"
-    image.write_bytes(disk(2 * MI, 7))
+    image = write(work, "image.img", disk(2 * MI, 7))
     had = b"\xa5" * (3 * MI)
     with serve(work, bytearray(had)) as server:
         hone.ok("convert", "-q", image, server.url)

@@ -11,7 +11,7 @@ import tempfile
 
 import pytest
 
-from harness import Stalled, assert_same, error_line, snapshot
+from harness import Stalled, assert_same, error_line, snapshot, write
 from test_device import attach, loop  # pylint: disable=unused-import
 from test_locks import READ, lock, locked, qemu_nbd
 from test_qcow2 import xfs  # pylint: disable=unused-import
@@ -160,8 +160,7 @@ APPEARANCES = {
 @pytest.mark.parametrize("make, said", APPEARANCES.values(), ids=APPEARANCES)
 def test_what_appears_meanwhile_is_judged_before_force_replaces_it(
         either, image, work, out, make, said):
-    source = work / "source.img"
-    source.write_bytes(image("filled_ext4").read_bytes())
+    source = write(work, "source.img", image("filled_ext4").read_bytes())
     with appears(either, source, out / "d") as result:
         make(source, out / "d")
         before = snapshot(out)["d"]
@@ -196,8 +195,7 @@ def test_an_image_that_another_process_uses_is_not_replaced(hone, small, out, by
 def test_an_image_that_qemu_nbd_serves_is_not_replaced(hone, small, work, options):
     folder = work / "vm"
     folder.mkdir()
-    path = folder / "disk.img"
-    path.write_bytes(small.read_bytes())
+    path = write(folder, "disk.img", small.read_bytes())
     with qemu_nbd(path, "-f", "raw", *options):
         said = hone.fails("convert", "--force", small, path)
         assert "is in use by another process" in said

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import images
-from harness import Stalled, assert_same, need
+from harness import Stalled, assert_same, need, write
 from without import NO_TMPFILE, Without, rule
 
 OTHER = 12345
@@ -82,8 +82,7 @@ def test_a_new_file_has_no_more_permissions_than_the_source(
 
 def test_a_packed_source_and_a_file_as_stdin_give_their_permissions(
         hone, digests, small, out):
-    packed = out / "d.raw.gz"
-    packed.write_bytes(gzip.compress(small.read_bytes()))
+    packed = write(out, "d.raw.gz", gzip.compress(small.read_bytes()))
     for path in packed, small:
         os.chmod(path, 0o600)
     right = f"sha256:{hashlib.sha256(small.read_bytes()).hexdigest()}"
@@ -177,8 +176,7 @@ def test_a_mount_may_give_each_file_the_group_of_its_directory(
 
 
 def test_a_secret_is_closed_to_others_at_any_moment(hone, image, out):
-    source = out / "source.img"
-    source.write_bytes(image("filled_ext4").read_bytes())
+    source = write(out, "source.img", image("filled_ext4").read_bytes())
     os.chmod(source, 0o600)
     for turn, how in enumerate((Without(hone, NO_TMPFILE), hone)):
         with Stalled(how, "convert", "-q", source, out / f"d{turn}") as held:

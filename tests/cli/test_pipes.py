@@ -13,7 +13,7 @@ import threading
 
 import pytest
 
-from harness import ENV, piped
+from harness import ENV, piped, write
 from qcow2_reader import Qcow2
 
 MIB = 1 << 20
@@ -240,8 +240,7 @@ def test_a_stream_that_ends_early_is_an_error(hone, disk, tmp_path):
 def test_bytes_behind_the_image_are_read(hone, disk, tmp_path):
     """The program that writes the pipe does not fail."""
     image = qemu_convert(disk, tmp_path / "disk.qcow2")
-    zeros = tmp_path / "zeros"
-    zeros.write_bytes(bytes(MIB))
+    zeros = write(tmp_path, "zeros", bytes(MIB))
     out = tmp_path / "out.raw"
     with subprocess.Popen(["cat", image, zeros], stdout=subprocess.PIPE) as child:
         hone.ok("convert", "-q", "-", out, stdin=child.stdout)
@@ -263,8 +262,7 @@ def test_tables_behind_much_data_take_a_temporary_file(hone, tmp_path):
     """It is named in one line, has no name itself, and is gone at the end."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    disk = tmp_path / "big.raw"
-    disk.write_bytes(os.urandom(MIB) * 80)
+    disk = write(tmp_path, "big.raw", os.urandom(MIB) * 80)
     image = qemu_convert(disk, tmp_path / "big.qcow2")
     data = far_tables(image.read_bytes())
     out = tmp_path / "out.raw"
@@ -341,8 +339,7 @@ def test_a_raw_image_goes_to_stdout(hone, disk, sources, tmp_path):
             assert to_stdout(hone, "--threads", threads, source) == expected
         assert to_stdout(hone, "-", input=source.read_bytes()) == expected
     for size in 0, 1, 511, 513, MIB, MIB + 1, 5 * MIB + 7:
-        part = tmp_path / "part.raw"
-        part.write_bytes(bytes(size))
+        part = write(tmp_path, "part.raw", bytes(size))
         assert to_stdout(hone, part) == bytes(size)
     with open(tmp_path / "out.raw", "wb") as out:
         hone.ok("convert", "-q", disk, "-", stdout=out)
@@ -399,14 +396,13 @@ def test_what_stdout_cannot_take_is_refused(hone, disk):
 
 def test_a_reader_that_stops_is_one_sentence(hone, disk, tmp_path):
     """Whatever the command reads, and writes."""
-    zeros = tmp_path / "zeros.raw"
-    zeros.write_bytes(bytes(2 * MIB))
+    zeros = write(tmp_path, "zeros.raw", bytes(2 * MIB))
     for words in [disk], [zeros], ["-O", "qcow2", disk], ["-"]:
         how = {"input": disk.read_bytes()} if words == ["-"] else {}
-        read, write = os.pipe()
-        os.close(read)
-        done = hone.run("convert", *words, "-", stdout=write, **how)
-        os.close(write)
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = hone.run("convert", *words, "-", stdout=writer, **how)
+        os.close(writer)
         assert done.returncode == 1, done
         assert re.fullmatch(rb"hone: stdout: cannot be written at offset \d+: "
                             rb"Broken pipe\n", done.stderr), done
@@ -421,8 +417,7 @@ def test_a_disguised_disk_does_not_reach_stdout(hone, tmp_path):
     done = hone.run("convert", "-q", "-f", "raw", "--allow-disguised", "-", "-",
                     input=data)
     assert (done.returncode, done.stdout) == (0, data), done
-    disk = tmp_path / "disk.raw"
-    disk.write_bytes(data)
+    disk = write(tmp_path, "disk.raw", data)
     hone.fails("convert", "-f", "raw", disk, "-")
     for rest in 496, 0:
         tail = b"x" * MIB + b"conectix\0\0\0\2\0\1\0\0" + bytes(496)
@@ -439,8 +434,7 @@ def test_a_disguised_disk_does_not_reach_stdout(hone, tmp_path):
 
 def test_an_empty_pipe_is_refused(hone, tmp_path):
     """Its writer has failed, and DST keeps what it has."""
-    out = tmp_path / "out.raw"
-    out.write_bytes(b"x" * MIB)
+    out = write(tmp_path, "out.raw", b"x" * MIB)
     for args in ("convert", "-n", "-", out), ("digest", "-"):
         said = hone.fails(*args, input=b"")
         assert said.startswith("hone: stdin: is empty")

@@ -17,7 +17,8 @@ import time
 import pytest
 
 import images
-from harness import (assert_same, ENV, error_line, failure, listening, Stalled, TIMEOUT)
+from harness import (
+    ENV, TIMEOUT, Stalled, assert_same, error_line, failure, listening, write)
 from qcow2_reader import Qcow2
 
 # Files of at most 2 MiB.
@@ -205,8 +206,7 @@ def test_a_question_ends_no_other_command(hone, small, command):
 
 
 def test_compare_of_what_differs_never_reaches_100(hone, image, work):
-    other = work / "other"
-    other.write_bytes(image("all_data").read_bytes()[:-1] + b"x")
+    other = write(work, "other", image("all_data").read_bytes()[:-1] + b"x")
     done, lines = lines_of(hone, "compare", image("all_data"), other)
     assert done.returncode == 1 and done.stdout
     assert lines and "100/100" not in lines
@@ -311,8 +311,7 @@ def test_a_signal_ignored_by_the_parent_stays_ignored(hone, image, out, number):
 @pytest.mark.parametrize("left", [0, 1, 5000, 1 << 20])
 def test_a_source_cut_meanwhile_is_an_error_and_no_crash(
         hone, image, out, work, fmt, left, threads):
-    source = work / "cut.img"
-    source.write_bytes(image("filled_ext4").read_bytes())
+    source = write(work, "cut.img", image("filled_ext4").read_bytes())
     with Stalled(hone, "convert", "--threads", threads, "-O", fmt, source,
                  out / "d") as held:
         os.truncate(source, left)
@@ -412,8 +411,7 @@ def test_tables_that_change_meanwhile_are_no_damage(hone, image, out, work, comm
 @pytest.mark.parametrize("kind", ["backing", "xz", "tar.xz"])
 def test_files_below_that_change_meanwhile_are_no_damage(hone, out, work, kind):
     """The packed file has changed, or the file that the image names."""
-    plain = work / "disk.raw"
-    plain.write_bytes(random.Random(7).randbytes(128 << 10) * 64)
+    plain = write(work, "disk.raw", random.Random(7).randbytes(128 << 10) * 64)
     words = []
     if kind == "backing":
         changed = work / "base.qcow2"

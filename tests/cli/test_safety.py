@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from harness import assert_same, other_user, snapshot, stamp
+from harness import assert_same, other_user, snapshot, stamp, write
 
 VDI = bytes(64) + b"\x7f\x10\xda\xbe"
 DESCRIPTOR = (b"# a comment\nversion=1\nCID=fffffffe\nparentCID=ffffffff\n"
@@ -128,8 +128,7 @@ def test_a_name_that_promises_another_format_is_not_taken_for_raw(
 
 
 def test_a_damaged_qcow2_source_is_never_taken_for_raw(refused, out):
-    source = out / "x.qcow2"
-    source.write_bytes(b"QFI\xfb" + bytes(65532))
+    source = write(out, "x.qcow2", b"QFI\xfb" + bytes(65532))
     line = refused(source, out / "d")
     # as raw, a damaged image would be turned into garbage
     assert "version 0" in line and "-f raw" not in line

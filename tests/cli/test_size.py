@@ -11,6 +11,7 @@ import zlib
 import pytest
 
 import images
+from harness import write
 from images import MI
 from test_device import MIB, disk, stale, write_sparse
 
@@ -81,8 +82,7 @@ def test_the_standard_output_gets_its_zeros(hone, source, known):
 
 @pytest.mark.parametrize("words", [[], ["--keep-rest"], ["--verify"]], ids=str)
 def test_in_place_no_old_byte_shows(hone, source, work, words):
-    target = work / "target.img"
-    target.write_bytes(stale(8 * MIB))
+    target = write(work, "target.img", stale(8 * MIB))
     hone.ok("convert", "-q", "-n", *words, "--size", "5M", source, target)
     rest = stale(8 * MIB)[5 * MIB:] if "--keep-rest" in words else bytes(3 * MIB)
     assert target.read_bytes() == grown(5 * MIB) + rest
@@ -112,8 +112,7 @@ def test_zeros_alone_are_cut_off(hone, work, words, name):
 
 def test_data_is_not_cut_off(hone, source, work):
     """Before anything is written."""
-    target = work / "target.img"
-    target.write_bytes(stale(4 * MIB))
+    target = write(work, "target.img", stale(4 * MIB))
     for words in ["-n"], ["--force"]:
         said = hone.fails("convert", *words, "--size", "2M", source, target)
         assert said.endswith(
@@ -154,8 +153,7 @@ LIMIT = b"bytes, the limit; --max-size sets the limit"
 @pytest.fixture(name="disks")
 def disks_fixture(hone, work):
     """The same disk of 2 MiB in each format, and packed."""
-    raw = work / "a.raw"
-    raw.write_bytes(images.noise(2 * MI))
+    raw = write(work, "a.raw", images.noise(2 * MI))
     for suffix in "qcow2", "vhd", "vmdk":
         hone.ok("convert", "-q", raw, work / f"a.{suffix}")
     (work / "b.raw.gz").write_bytes(gzip.compress(raw.read_bytes(), 1))

@@ -444,8 +444,7 @@ def test_a_build_without_the_library_says_so(hone, small, work, out, name):
 
 def test_no_name_of_another_packing_is_written(hone, tmp_path):
     """Nobody could unpack such a file."""
-    disk = tmp_path / "disk.img"
-    disk.write_bytes(b"x" * 5000)
+    disk = write(tmp_path, "disk.img", b"x" * 5000)
     for suffix in "xz", "bz2":
         out = tmp_path / f"out.img.{suffix}"
         line = hone.fails("convert", disk, out)

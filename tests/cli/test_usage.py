@@ -10,7 +10,7 @@ import tarfile
 import pytest
 
 import images
-from harness import ENV, assert_same, failure
+from harness import ENV, assert_same, failure, write
 
 COMMANDS = ("convert", "map", "info", "compare", "digest", "cpu")
 HUGE = str(1 << 64)
@@ -158,8 +158,7 @@ def test_an_archive_has_several_formats(hone, small, out, name):
 
 @pytest.mark.parametrize("name", ["qcow2", "vmdk"])
 def test_a_file_that_is_not_of_the_format_is_shown_by_its_bytes(hone, work, name):
-    path = work / "disk"
-    path.write_bytes(b"\x80\0\x01A" + bytes(65536))
+    path = write(work, "disk", b"\x80\0\x01A" + bytes(65536))
     assert hone.fails("map", "-f", name, path) == (
         f"hone: {path}: is not a {name.replace('vmdk', 'VMDK')} image (first "
         "bytes 80 00 01 41)")
@@ -707,8 +706,7 @@ def test_a_library_that_cannot_be_loaded_is_one_that_is_not_there(
 @pytest.mark.parametrize("host", ["", "localhost"])
 def test_the_address_of_a_file_is_a_path(hone, small, out, host):
     """As SRC and as DST."""
-    source = out / "a disk %41.img"
-    source.write_bytes(small.read_bytes())
+    source = write(out, "a disk %41.img", small.read_bytes())
     url = f"file://{host}{out}/"
     name = url + "a%20disk%20%2541.img"
     hone.ok("convert", "-q", "-O", "raw", name, url + "new%2eraw")

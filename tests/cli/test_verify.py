@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from harness import error_line, piped
+from harness import error_line, piped, write
 
 MI = 1 << 20
 TARGETS = {"raw": ["-O", "raw"], "qcow2": ["-O", "qcow2"],
@@ -29,8 +29,7 @@ def disk():
 @pytest.fixture
 def source(work):
     """The bytes of a raw disk."""
-    path = work / "disk.img"
-    path.write_bytes(disk())
+    path = write(work, "disk.img", disk())
     return path
 
 
