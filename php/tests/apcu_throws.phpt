@@ -12,16 +12,19 @@ class Thrower
     function __serialize(): array { throw new Exception('serialize'); }
 }
 
+$keys = ['before', 'throws', 'next', 'last'];
+$stored = [];
 foreach (['apcu_store', 'apcu_add'] as $function) {
     foreach ([1, 'text', [1, 2], new ArrayObject, fn() => 1, fopen('php://memory', 'r')] as $next) {
         apcu_clear_cache();
         try {
-            $function(['before' => 1, 'throws' => [new Thrower], 'next' => $next, 'last' => 1]);
+            $function(array_combine($keys, [1, [new Thrower], $next, 1]));
         } catch (Exception $error) {
-            echo $error->getMessage(), ', before it: ', var_export($error->getPrevious(), true), ', stored: ', implode(' ', array_keys(apcu_exists(['before', 'throws', 'next', 'last']))), "\n";
+            $stored[] = [$error->getMessage(), $error->getPrevious(), array_keys(apcu_exists($keys))];
         }
     }
 }
+echo count($stored), ' times ', json_encode(array_unique($stored, SORT_REGULAR)), "\n";
 // Also if the handler of a warning throws.
 set_error_handler(fn($number, $message) => throw new Exception($message));
 try {
@@ -44,18 +47,7 @@ apcu_store($key, new Changes);
 var_dump(apcu_fetch([&$key]), $key);
 ?>
 --EXPECTF--
-serialize, before it: NULL, stored: before
-serialize, before it: NULL, stored: before
-serialize, before it: NULL, stored: before
-serialize, before it: NULL, stored: before
-serialize, before it: NULL, stored: before
-serialize, before it: NULL, stored: before
-serialize, before it: NULL, stored: before
-serialize, before it: NULL, stored: before
-serialize, before it: NULL, stored: before
-serialize, before it: NULL, stored: before
-serialize, before it: NULL, stored: before
-serialize, before it: NULL, stored: before
+12 times [["serialize",null,["before"]]]
 apcu_store(): Cannot store resources in apcu cache
 bool(false)
 array(1) {

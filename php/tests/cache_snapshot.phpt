@@ -53,15 +53,18 @@ foreach ([50, 90, 101, -1000] as $seconds) {
 }
 
 echo "-- refused\n";
+/** The message of the last call, without the folder. */
+function message(): string
+{
+    $error = error_get_last()['message'] ?? 'no error';
+    error_clear_last();
+    return str_replace([dirname($GLOBALS['file']), str_repeat('n', 246)], ['DIR', 'n...'], $error);
+}
+
 function refused(string $path): void
 {
-    global $file;
     Cache::clear();
-    $error = null;
-    set_error_handler(function (int $type, string $text) use (&$error) { $error = $text; });
-    $n = Cache::load($path);
-    restore_error_handler();
-    echo $n, ' ', Cache::info()['entries'], ' ', str_replace(dirname($file), 'DIR', $error ?? 'no error'), "\n";
+    echo @Cache::load($path), ' ', Cache::info()['entries'], ' ', message(), "\n";
 }
 file_put_contents($file, $bytes);
 refused("$file.missing");
@@ -95,15 +98,10 @@ refused($file);
 echo "-- written beside and renamed\n";
 symlink("$file.absent", "$file.planted");
 foreach (["$file.planted", "$file.fifo", '/dev/null', dirname($file), dirname($file) . '/', dirname($file) . '/absent/x', '/proc/self/x', dirname($file) . '/' . str_repeat('n', 246)] as $path) {
-    $error = null;
-    set_error_handler(function (int $type, string $text) use (&$error) { $error = $text; });
-    var_dump(Cache::save($path));
-    restore_error_handler();
-    echo str_replace([dirname($file), str_repeat('n', 246)], ['DIR', 'n...'], $error ?? 'no error'), "\n";
+    echo json_encode(@Cache::save($path)), ' ', message(), "\n";
 }
 echo json_encode([is_link("$file.planted"), file_exists("$file.absent")]), "\n";
-@Cache::save();
-echo error_get_last()['message'], "\n";
+echo json_encode(@Cache::save()), ' ', message(), "\n";
 chdir(dirname($file));
 echo json_encode([Cache::store('k', 1), Cache::save('relative'), Cache::clear(), Cache::load('./relative')]), "\n";
 $longest = str_repeat('n', 245);
@@ -183,24 +181,16 @@ int(13)
 0 0 Hone\Cache::load(): DIR/snapshot: entry 0: key length is 70000
 0 0 Hone\Cache::load(): DIR/snapshot: size is 135266304 bytes, more than four times the size of the cache
 -- written beside and renamed
-bool(false)
-Hone\Cache::save(): DIR/snapshot.planted: this path exists and is not a regular file
-bool(false)
-Hone\Cache::save(): DIR/snapshot.fifo: this path exists and is not a regular file
-bool(false)
-Hone\Cache::save(): /dev/null: this path exists and is not a regular file
-bool(false)
-Hone\Cache::save(): DIR: this path exists and is not a regular file
-bool(false)
-Hone\Cache::save(): DIR/: Invalid argument
-bool(false)
-Hone\Cache::save(): DIR/absent/x: No such file or directory
-bool(false)
-Hone\Cache::save(): /proc/self/x: No such file or directory
-bool(false)
-Hone\Cache::save(): DIR/n...: File name too long
+false Hone\Cache::save(): DIR/snapshot.planted: this path exists and is not a regular file
+false Hone\Cache::save(): DIR/snapshot.fifo: this path exists and is not a regular file
+false Hone\Cache::save(): /dev/null: this path exists and is not a regular file
+false Hone\Cache::save(): DIR: this path exists and is not a regular file
+false Hone\Cache::save(): DIR/: Invalid argument
+false Hone\Cache::save(): DIR/absent/x: No such file or directory
+false Hone\Cache::save(): /proc/self/x: No such file or directory
+false Hone\Cache::save(): DIR/n...: File name too long
 [true,false]
-Hone\Cache::save(): hone.cache_snapshot: it is not set
+false Hone\Cache::save(): hone.cache_snapshot: it is not set
 [true,true,true,1]
 [true,true]
 [false,0]
