@@ -177,51 +177,35 @@ a_file_of(size_t file_size, enum way way, size_t capacity,
 	close(fd);
 }
 
-DIRECTORY_TEST(a_file_that_fits_takes_fstat_and_read)
+DIRECTORY_TEST(what_fits_is_whole_and_takes_few_calls)
 {
-	for (size_t i = 0; i < SIZES && sizes[i] < CAPACITY; i++)
-		a_file_of(sizes[i], INTO, CAPACITY,
-			(struct expected){HONE_READ_WHOLE, sizes[i], 1, 1});
+	for (size_t i = 0; i < SIZES && sizes[i] < CAPACITY; i++) {
+		size_t size = sizes[i];
+		int reads = size == 0 ? 1 : 2; /* a second one shows the end */
+
+		a_file_of(size, INTO, CAPACITY,
+			(struct expected){HONE_READ_WHOLE, size, 1, 1});
+		a_file_of(size, SIZED, size + 1,
+			(struct expected){HONE_READ_WHOLE, size, 0, 1});
+		a_file_of(size, SMALL, CAPACITY,
+			(struct expected){HONE_READ_WHOLE, size, 0, reads});
+	}
 }
 
-DIRECTORY_TEST(a_larger_file_is_not_read)
+DIRECTORY_TEST(what_is_larger_is_not_read_or_is_a_part)
 {
-	for (size_t i = 0; i < SIZES; i++)
-		if (sizes[i] >= CAPACITY)
-			a_file_of(sizes[i], INTO, CAPACITY,
-				(struct expected){
-					HONE_READ_LARGER, sizes[i], 1, 0});
-}
+	for (size_t i = 0; i < SIZES; i++) {
+		size_t size = sizes[i];
 
-DIRECTORY_TEST(a_known_size_takes_one_read)
-{
-	for (size_t i = 0; i < SIZES && sizes[i] < CAPACITY; i++)
-		a_file_of(sizes[i], SIZED, sizes[i] + 1,
-			(struct expected){HONE_READ_WHOLE, sizes[i], 0, 1});
-}
-
-DIRECTORY_TEST(no_memory_holds_no_file)
-{
-	a_file_of(0, INTO, 0, (struct expected){HONE_READ_LARGER, 0, 1, 0});
-	a_file_of(5, INTO, 0, (struct expected){HONE_READ_LARGER, 5, 1, 0});
-}
-
-/* The first read of an empty file returns nothing. */
-DIRECTORY_TEST(a_small_file_takes_a_second_read_and_no_fstat)
-{
-	for (size_t i = 0; i < SIZES && sizes[i] < CAPACITY; i++)
-		a_file_of(sizes[i], SMALL, CAPACITY,
-			(struct expected){HONE_READ_WHOLE, sizes[i], 0,
-				sizes[i] == 0 ? 1 : 2});
-}
-
-DIRECTORY_TEST(a_small_file_that_fills_the_buffer_is_a_part)
-{
-	for (size_t i = 0; i < SIZES; i++)
-		if (sizes[i] >= CAPACITY)
-			a_file_of(sizes[i], SMALL, CAPACITY,
-				(struct expected){
-					HONE_READ_PART, CAPACITY, 0, 1});
+		a_file_of(size, INTO, 0,
+			(struct expected){HONE_READ_LARGER, size, 1, 0});
+		if (size < CAPACITY)
+			continue;
+		a_file_of(size, INTO, CAPACITY,
+			(struct expected){HONE_READ_LARGER, size, 1, 0});
+		a_file_of(size, SMALL, CAPACITY,
+			(struct expected){HONE_READ_PART, CAPACITY, 0, 1});
+	}
 }
 
 DIRECTORY_TEST(a_file_of_proc_is_a_part_that_can_be_continued)
@@ -291,6 +275,21 @@ DIRECTORY_TEST(a_pipe_is_read_twice_at_most)
 	close(ends[1]);
 }
 
+/* Reads "file" from its start, as the caller has told the world to be. What was
+ * read moves the position. */
+static void
+is_a_part(enum way way, size_t capacity, size_t expected)
+{
+	int fd = open_file("file");
+	size_t size;
+
+	assert_int_equal(read_by(way, fd, capacity, &size), HONE_READ_PART);
+	assert_int_equal(size, expected);
+	assert_bytes(size);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), size);
+	close(fd);
+}
+
 /* The file grew or shrank after fstat(), or is one of /proc or /sys. */
 DIRECTORY_TEST(a_wrong_size_is_a_part)
 {
@@ -298,30 +297,13 @@ DIRECTORY_TEST(a_wrong_size_is_a_part)
 
 	make_file("file", 12);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		int fd = open_file("file");
-		size_t size;
-
 		fresh_world();
 		world.told = wrong[i];
-		assert_int_equal(
-			read_by(INTO, fd, CAPACITY, &size), HONE_READ_PART);
-		assert_int_equal(size, 12);
-		assert_bytes(size);
-		/* What was read moves the position. */
-		assert_int_equal(lseek(fd, 0, SEEK_CUR), 12);
-		close(fd);
+		is_a_part(INTO, CAPACITY, 12);
 	}
-	for (size_t told = 1; told < 12; told++) {
-		int fd = open_file("file");
-		size_t size;
-
-		fresh_world();
-		assert_int_equal(
-			read_by(SIZED, fd, told + 1, &size), HONE_READ_PART);
-		assert_int_equal(size, told + 1);
-		assert_bytes(size);
-		close(fd);
-	}
+	fresh_world();
+	for (size_t told = 1; told < 12; told++)
+		is_a_part(SIZED, told + 1, told + 1);
 }
 
 DIRECTORY_TEST(a_read_from_the_middle_is_a_part)
@@ -338,27 +320,21 @@ DIRECTORY_TEST(a_read_from_the_middle_is_a_part)
 	close(fd);
 }
 
-/* A read() that returns less than there is, as on some network filesystems. */
+/* A read() that returns less than there is, as on some network filesystems, or
+ * that fails after the first one. */
 DIRECTORY_TEST(a_short_read_is_a_part)
 {
-	size_t size;
-	int fd;
-
 	make_file("file", 100);
-	fd = open_file("file");
 	fresh_world();
 	world.most = 60;
-	assert_int_equal(read_by(INTO, fd, CAPACITY, &size), HONE_READ_PART);
-	assert_int_equal(size, 60);
-	assert_bytes(size);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	fresh_world();
-	world.most = 60;
-	assert_int_equal(read_by(SMALL, fd, CAPACITY, &size), HONE_READ_PART);
-	assert_int_equal(size, 100);
-	assert_bytes(size);
+	is_a_part(INTO, CAPACITY, 60);
+	world.reads = 0;
+	is_a_part(SMALL, CAPACITY, 100);
 	assert_int_equal(world.reads, 2);
-	close(fd);
+	fresh_world();
+	world.fail_at = 2;
+	world.error = EINTR;
+	is_a_part(SMALL, CAPACITY, 100);
 }
 
 DIRECTORY_TEST(an_error_before_the_first_byte_is_returned)
@@ -387,22 +363,6 @@ DIRECTORY_TEST(an_error_before_the_first_byte_is_returned)
 		}
 		close(fd);
 	}
-}
-
-DIRECTORY_TEST(an_error_after_the_first_bytes_is_a_part)
-{
-	size_t size;
-	int fd;
-
-	make_file("file", 12);
-	fd = open_file("file");
-	fresh_world();
-	world.fail_at = 2;
-	world.error = EINTR;
-	assert_int_equal(read_by(SMALL, fd, CAPACITY, &size), HONE_READ_PART);
-	assert_int_equal(size, 12);
-	assert_bytes(size);
-	close(fd);
 }
 
 #if SIZE_MAX > UINT32_MAX
