@@ -16,9 +16,10 @@
 #define LEAF7_EBX_ERMS 9
 
 /*
- * What CPUID has no bits for: one row for each line of CPUs that was measured,
- * with bench/copy. The glibc 2.36 of Debian 12 copies by rep movsb from 2,112
- * bytes on if the CPU has FSRM. Newer ones do so on fewer CPUs (BZ 30994).
+ * What CPUID has no bits for: a row for each line of CPUs that was measured,
+ * with bench/copy, and for each glibc that makes a difference, the oldest
+ * first. The glibc 2.36 of Debian 12 copies by rep movsb from 2,112 bytes on if
+ * the CPU has FSRM. Newer ones do so on fewer CPUs (BZ 30994).
  */
 static const struct row {
 	const char *vendor;
@@ -49,6 +50,10 @@ static const struct row {
 	 */
 	{"AuthenticAMD", 0x19, 0x10, 0x1f, GLIBC(2, 36), 0, 16 << 10, SIZE_MAX,
 		0, false},
+	/* 1,025 to 5,120 bytes 0.94 to 1.39 of glibc 2.41 and 2.43, 1.09 on
+	 * average (docs/design/copy.md, "Newer releases of glibc"). */
+	{"AuthenticAMD", 0x19, 0x10, 0x1f, GLIBC(2, 43), 1025, 5 << 10,
+		SIZE_MAX, 0, false},
 	/*
 	 * Intel Xeon of the fifth generation (Emerald Rapids),
 	 * copy-emerald-rapids-2026-11-29.json: prefetch-1M takes 114 us if the
@@ -78,21 +83,26 @@ model_of(uint32_t eax)
 					    : model;
 }
 
+/* With a glibc that is newer than all that were measured, the last row. */
 static const struct row *
 row_of(const struct hone_cpuid *id)
 {
+	const struct row *found = NULL;
 	unsigned family = family_of(id->leaf1_eax);
 	unsigned model = model_of(id->leaf1_eax);
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *r = &rows[i];
 
-		if (memcmp(id->vendor, r->vendor, sizeof(id->vendor)) == 0 &&
-			family == r->family && model >= r->first_model &&
-			model <= r->last_model)
-			return r;
+		if (memcmp(id->vendor, r->vendor, sizeof(id->vendor)) != 0 ||
+			family != r->family || model < r->first_model ||
+			model > r->last_model)
+			continue;
+		found = r;
+		if (id->glibc <= r->glibc)
+			break;
 	}
-	return NULL;
+	return found;
 }
 
 void

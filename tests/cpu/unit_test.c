@@ -145,13 +145,17 @@ TEST(zen_copies_itself_where_an_old_glibc_is_slow)
 	traits_must_be(2112, 27647, 64 << 20);
 	parse("AuthenticAMD", ZEN4, ERMS, GLIBC(2, 36));
 	traits_must_be(0, 16384, 0);
+	parse("AuthenticAMD", ZEN4, ERMS, GLIBC(2, 37));
+	traits_must_be(1025, 5120, 0);
+	parse("AuthenticAMD", ZEN4, ERMS, GLIBC(2, 43));
+	traits_must_be(1025, 5120, 0);
 }
 
 TEST(a_glibc_that_was_not_measured_copies_all)
 {
 	parse("AuthenticAMD", ZEN5, ERMS, GLIBC(2, 37));
 	traits_must_be(0, 0, 0);
-	parse("AuthenticAMD", ZEN4, ERMS, GLIBC(3, 0));
+	parse("AuthenticAMD", ZEN4, ERMS, GLIBC(2, 44));
 	traits_must_be(0, 0, 0);
 }
 
