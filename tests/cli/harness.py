@@ -247,6 +247,14 @@ def assert_same(source, output, fmt):
     assert at is None, f"{output} differs from {source} at {at}"
 
 
+def converted(hone, out, *words, **kwargs):
+    """The disk that convert writes."""
+    hone.ok("convert", "-q", *words, out / "converted", **kwargs)
+    data = (out / "converted").read_bytes()
+    os.unlink(out / "converted")
+    return data
+
+
 def assert_reads_as(hone, image, plain, out, *options, **kwargs):
     """Each command reads an image as it reads `plain`, a file of the same size. The
     options are for the image."""

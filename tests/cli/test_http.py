@@ -23,7 +23,7 @@ import typing
 import pytest
 
 import images
-from harness import CLEAN, TIMEOUT, assert_reads_as, need, of_its_build
+from harness import CLEAN, TIMEOUT, assert_reads_as, converted, need, of_its_build
 from http_server import (
     Server, chunk, good, hang_up, head, places, script, send, status, turns,
     whole, write)
@@ -661,8 +661,7 @@ def test_what_comes_in_place_of_an_image_is_no_disk(web, out, name, form):
 def test_a_text_in_an_archive_on_a_server_is_no_disk(web, out, work):
     text, reason = TEXTS["error"]
     (work / "a.tar").write_bytes(archive({"disk.raw": text}))
-    web.ok("convert", "-q", work / "a.tar", out / "d")
-    (out / "d").unlink()
+    assert converted(web, out, work / "a.tar") == text
     for answer in None, whole:
         with Server((work / "a.tar").read_bytes(), answer) as server:
             assert reason in web.fails("convert", server.url("/a.tar"), out / "d")
@@ -918,10 +917,8 @@ def test_an_encoding_of_a_gzip_file_is_its_suffix(web, out, form, name):
             words = ["--unpack=gzip", expecting(server.content), server.url(path)]
             if "tgz" in path:
                 words[0] = "--unpack=none"
-            web.ok("convert", "-q", "-f", "raw", "-O", "raw", *words, out / "raw")
-            assert (out / "raw").read_bytes() == (
+            assert converted(web, out, "-f", "raw", "-O", "raw", *words) == (
                 server.content if "tgz" in path else disk)
-            (out / "raw").unlink()
         assert "encoded the file" in web.refuses(server, out)
         server.content = disk
         for path in "/disk.img.gz", "/latest":

@@ -8,7 +8,7 @@ import os
 import pytest
 
 import images
-from harness import write
+from harness import converted, write
 from images import KI, MI, PACK
 from tar_builder import END, gnu_sparse, header, member
 
@@ -83,12 +83,11 @@ def test_the_manifest_of_an_ova_holds(hone, work, out, late, algorithm):
     accepted(hone, archive, out)
     content = archive.read_bytes()
     write(work, "vm.ova.gz", PACK["gzip"](content))
-    hone.ok("convert", "-q", work / "vm.ova.gz", out / "x")
-    assert (out / "x").read_bytes() == DISK
+    assert converted(hone, out, work / "vm.ova.gz") == DISK
     # The digests are those of the archive's bytes, not of the disk.
-    hone.ok("convert", "-q", "--force", "--expect", "sha256:" + digest("sha256", content),
-            "--expect-content", "sha256:" + digest("sha256", DISK), archive, out / "x")
-    os.unlink(out / "x")
+    assert converted(
+        hone, out, "--expect", "sha256:" + digest("sha256", content),
+        "--expect-content", "sha256:" + digest("sha256", DISK), archive) == DISK
     for lines, part in (([first, wrong(second)], "of 'disk.raw' is not that"),
                         ([first, second, wrong(second)], "of 'disk.raw' is not"),
                         ([wrong(first), second], "of 'vm.ovf' is not that of")):
@@ -294,9 +293,7 @@ def test_parts_are_one_disk(hone, work, out):
         archive = packed(work, *members)
         disk = DISK if len(members) > 1 else DISK[:CHUNK]
         for options in ([], ["--member", "disk.raw"], ["--untrusted"]):
-            hone.ok("convert", "-q", *options, archive, out / "x")
-            assert (out / "x").read_bytes() == disk
-            os.unlink(out / "x")
+            assert converted(hone, out, *options, archive) == disk
         assert hone.json("info", "--json", archive)["member"] == "disk.raw"
         assert hone.json("check", "--json", archive)["safe"]
         said = hone.fails("convert", "-", "-O", "raw", out / "x",
@@ -361,15 +358,10 @@ def test_a_disk_that_only_the_description_names(hone, work, out):
                         [("notes", b"abc"), (name, DISK), ("vm.ovf", ovf)],
                         [("vm/vm.ovf", ovf), ("vm/" + name, DISK)]):
             archive = packed(work, *members)
-            hone.ok("convert", "-q", "-O", "raw", archive, out / "x")
-            assert (out / "x").read_bytes() == DISK
-            os.unlink(out / "x")
+            assert converted(hone, out, "-O", "raw", archive) == DISK
             if members[0][0].endswith(".ovf"):
-                done = hone.run("convert", "-q", "-O", "raw", "-", out / "x",
-                                input=archive.read_bytes())
-                assert done.returncode == 0, done
-                assert (out / "x").read_bytes() == DISK
-                os.unlink(out / "x")
+                assert converted(hone, out, "-O", "raw", "-",
+                                 input=archive.read_bytes()) == DISK
     two = description((name, 3), ("other", 3))
     archive = packed(work, ("vm.ovf", two), (name, DISK), ("other", DISK))
     said = hone.fails("convert", "-O", "raw", archive, out / "x")

@@ -8,7 +8,7 @@ import pytest
 
 import images
 from http_server import Server
-from harness import write
+from harness import converted, write
 from images import KI, PACK, SUFFIX
 from tar_builder import archive as tar
 
@@ -34,14 +34,6 @@ def guest(packing="gzip"):
     """A disk that a guest made begin as a packed file: zeros follow it."""
     data = pack(bytes(1024), packing)
     return data + bytes(8 * KI - len(data))
-
-
-def converted(hone, out, *words, **kwargs):
-    """The disk that convert writes."""
-    hone.ok("convert", "-q", *words, out / "x", **kwargs)
-    data = (out / "x").read_bytes()
-    os.unlink(out / "x")
-    return data
 
 
 def refused(hone, out, said, *words):
@@ -138,9 +130,7 @@ def test_pipes_and_other_names_are_judged_by_their_bytes(hone, work, out):
     data = pack(DISK, "gzip")
     for name in ("upload", "a.dat", "disk.img.part"):
         assert converted(hone, out, write(work, name, data)) == DISK
-    done = hone.run("convert", "-q", "-O", "raw", "-", out / "x", input=data)
-    assert done.returncode == 0 and (out / "x").read_bytes() == DISK
-    os.unlink(out / "x")
+    assert converted(hone, out, "-O", "raw", "-", input=data) == DISK
     archive = pack(tar({"disk.raw": DISK}), "gzip")
     assert converted(hone, out, write(work, "blob", archive)) == DISK
     with open(work / "upload", "rb") as file:

@@ -11,7 +11,7 @@ import zlib
 import pytest
 
 import images
-from harness import write
+from harness import converted, write
 from images import MI
 from test_device import MIB, disk, stale, write_sparse
 
@@ -21,12 +21,6 @@ LENGTH = 3 * MIB - 512
 @pytest.fixture
 def source(work):
     return write_sparse(work / "disk.img", disk(LENGTH))
-
-
-def raw_of(hone, work, path):
-    """The disk of an image."""
-    hone.ok("convert", "-q", "-O", "raw", path, work / "back")
-    return (work / "back").read_bytes()
 
 
 def grown(length):
@@ -66,7 +60,7 @@ def test_zeros_are_added_to_a_stream(hone, work, words, name, size, packed):
     hone.ok("convert", "-q", *words, *(["--unpack", "gzip"] if packed else []), "-f",
             "raw", "--size", size, "-", work / name,
             input=gzip.compress(data, 1) if packed else data)
-    assert raw_of(hone, work, work / name) == grown(5 * MIB)
+    assert converted(hone, work, "-O", "raw", work / name) == grown(5 * MIB)
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -104,7 +98,7 @@ def test_zeros_alone_are_cut_off(hone, work, words, name):
     assert said["virtual_size"] == 3 * MIB
     if "digests" in said:
         assert said["digests"]["sha256"] == hashlib.sha256(data).hexdigest()
-    found = raw_of(hone, work, work / name)
+    found = converted(hone, work, "-O", "raw", work / name)
     assert found[:3 * MIB] == data[:3 * MIB]
     assert len(found) == (4 if "-n" in words else 3) * MIB
     assert not any(found[3 * MIB:])
