@@ -22,19 +22,27 @@ counted_close(struct image_store *store)
 	((struct counted *)store)->closed = true;
 }
 
-static char name[] = "built";
+static int
+counted_unchanged(struct image_store *store, struct image_error *err)
+{
+	return ((struct counted *)store)->changed
+		       ? image_fail(err, store->name, -EIO, "changed")
+		       : 0;
+}
 
-static void
-count_reads_of(struct built *b)
+void
+counted_init(struct counted *counted, const void *bytes, size_t length)
 {
 	static struct image_store_ops ops;
+	static char name[] = "built";
 
 	ops = memory_store_ops;
 	ops.read = counted_read;
+	ops.unchanged = counted_unchanged;
 	ops.close = counted_close;
-	b->counted.memory = (struct memory_store){
-		.store = {.ops = &ops, .name = name, .size = b->length},
-		.bytes = b->bytes};
+	*counted = (struct counted){
+		.memory = {.store = {.ops = &ops, .name = name, .size = length},
+			.bytes = bytes}};
 }
 
 static void
@@ -209,7 +217,7 @@ build(struct built *b, const struct shape *shape, uint64_t seed)
 	/* A sanitizer sees a read past the end. */
 	b->bytes = realloc(b->bytes, b->length);
 	assert_non_null(b->bytes);
-	count_reads_of(b);
+	counted_init(&b->counted, b->bytes, b->length);
 }
 
 void

@@ -11,8 +11,13 @@ struct counted {
 	_Atomic unsigned reads;
 	/* the read of that number fails; 0: none */
 	unsigned fail_at;
+	/* unchanged() fails */
+	bool changed;
 	bool closed;
 };
+
+/* Bytes that stay the caller's. Closing frees nothing. */
+void counted_init(struct counted *counted, const void *bytes, size_t length);
 
 /* How an image is built. */
 struct shape {

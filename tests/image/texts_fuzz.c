@@ -26,6 +26,24 @@ check(bool good)
 		abort();
 }
 
+/* Returns a file without a name, and its name for open(). */
+static int
+make_file(char *path, size_t size)
+{
+	int fd = memfd_create("text", MFD_CLOEXEC);
+
+	check(fd >= 0);
+	snprintf(path, size, "/proc/self/fd/%d", fd);
+	return fd;
+}
+
+static void
+fill(int fd, const uint8_t *data, size_t size)
+{
+	check(ftruncate(fd, 0) == 0 &&
+		pwrite(fd, data, size, 0) == (ssize_t)size);
+}
+
 static void
 answer_check(const struct http_answer *answer)
 {
@@ -127,14 +145,11 @@ TARGET(fields)
 	struct image_error err = {.text = ""};
 
 	if (fd < 0) {
-		fd = memfd_create("fields", MFD_CLOEXEC);
+		fd = make_file(path, sizeof(path));
 		/* libcurl, which makes the list of fields */
-		if (fd < 0 || !image_http_library())
-			abort();
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		check(image_http_library());
 	}
-	if (ftruncate(fd, 0) < 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
-		abort();
+	fill(fd, data, size);
 	int rc = http_target_parse(&target, "http://h/", "name", &how, &err);
 	if (rc < 0 && !err.text[0])
 		abort();
@@ -223,25 +238,6 @@ TARGET(oci)
 	return 0;
 }
 
-/* Returns a file without a name, and its name for open(). */
-static int
-profile_make_file(char *path, size_t size)
-{
-	int fd = memfd_create("profile", MFD_CLOEXEC);
-
-	if (fd < 0)
-		abort();
-	snprintf(path, size, "/proc/self/fd/%d", fd);
-	return fd;
-}
-
-static void
-profile_fill(int fd, const uint8_t *data, size_t size)
-{
-	if (ftruncate(fd, 0) < 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
-		abort();
-}
-
 static void
 profile_check(const struct http_target *target)
 {
@@ -293,7 +289,7 @@ TARGET(profile)
 			abort();
 		for (int i = 0; i < 2; i++) {
 			char path[64];
-			fds[i] = profile_make_file(path, sizeof(path));
+			fds[i] = make_file(path, sizeof(path));
 			setenv(names[i], path, 1);
 		}
 	}
@@ -303,8 +299,8 @@ TARGET(profile)
 		setenv("AWS_PROFILE", "mine", 1);
 	else
 		unsetenv("AWS_PROFILE");
-	profile_fill(fds[data[0] & 1], data + 1, size - 1);
-	profile_fill(fds[!(data[0] & 1)], data + 1, data[0] & 4 ? size - 1 : 0);
+	fill(fds[data[0] & 1], data + 1, size - 1);
+	fill(fds[!(data[0] & 1)], data + 1, data[0] & 4 ? size - 1 : 0);
 	/* the last bytes, up to a NUL, as the key */
 	size_t n = size - 1 < 32 ? size - 1 : 32;
 	memcpy(address + length, data + size - n, n);
