@@ -13,6 +13,7 @@ import hashlib
 import importlib
 import json
 import pathlib
+import struct
 import subprocess
 import sys
 import zlib
@@ -227,6 +228,10 @@ def write_packed(directory):
                          for each in [*data, *data[:2]]),
         "zstd-unsized": b"".join(pipe(each, *zstd) for each in [*data, b""]),
         "zstd-zeros": zeros + pipe(data[2], *zstd) + zeros + zeros,
+        # With the table of the seekable format.
+        "zstd-table": zeros + ZSTD + struct.pack(
+            "<7IBI", 0x184D2A5E, 25, len(zeros), 300 * KI, len(ZSTD), 512, 2, 0,
+            0x8F92EAB1),
         # The window is shorter than the blocks.
         "zstd-window": zeros + zeros[:5] + b"\x36" + zeros[6:],
         "zstd-large": pipe(whole, "zstd", "-qc", "--long=25"),
