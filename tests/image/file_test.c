@@ -283,17 +283,24 @@ begin(int made, struct image_store *(*open)(int fd))
 
 #define FILE_TEST(name) TEST_WITH(name, NULL, end)
 
+/* Write bytes of 'x' to a file. */
+static void
+put(int made, size_t length, uint64_t offset)
+{
+	memset(bytes, 'x', length);
+	assert_int_equal(
+		__real_pwrite64(made, bytes, length, (off_t)offset), length);
+}
+
 /* A file of 9 pages, with data in pages 2, 3 and 6. */
 static int
 make_extents(void)
 {
 	int made = new_file();
 
-	memset(bytes, 'x', 4 * PAGE);
 	assert_ok(__real_ftruncate64(made, 9 * PAGE));
-	assert_int_equal(
-		__real_pwrite64(made, bytes, 2 * PAGE, 2 * PAGE), 2 * PAGE);
-	assert_int_equal(__real_pwrite64(made, bytes, PAGE, 6 * PAGE), PAGE);
+	put(made, PAGE, 6 * PAGE);
+	put(made, 2 * PAGE, 2 * PAGE);
 	return made;
 }
 
@@ -316,11 +323,8 @@ make_holes(void)
 	int made = new_file();
 
 	assert_ok(ftruncate(made, 64 * (off_t)MI));
-	memset(bytes, 'x', 64 * KI);
-	for (off_t i = 0; i < 4; i++)
-		assert_int_equal(
-			pwrite(made, bytes, 64 * KI, i * 16 * (off_t)MI),
-			64 * KI);
+	for (uint64_t i = 0; i < 4; i++)
+		put(made, 64 * KI, i * 16 * MI);
 	return made;
 }
 
@@ -394,7 +398,7 @@ expect_extent(
 	bool hole = !expect_hole;
 
 	assert_ok(
-		store->ops->extent(store, offset, limit, &length, &hole, &err));
+		image_store_extent(store, offset, limit, &length, &hole, &err));
 	if (length != expected || hole != expect_hole)
 		fail_msg("%d: %d, %d", (int)offset, (int)length, hole);
 }
@@ -457,8 +461,9 @@ FILE_TEST(zeros_take_the_place_of_their_range_alone)
 
 FILE_TEST(what_cannot_be_shared_is_no_failure)
 {
-	static const int refused[] = {EXDEV, EINVAL, EOPNOTSUPP, ETXTBSY};
-	static const int failed[] = {EDQUOT, ENOSPC, EIO};
+	/* four that say that nothing is shared, and failures */
+	static const int codes[] = {
+		EXDEV, EINVAL, EOPNOTSUPP, ETXTBSY, EDQUOT, ENOSPC, EIO};
 	int other = make_extents();
 	struct image_store *from = open_again(other), *memory;
 
@@ -470,13 +475,9 @@ FILE_TEST(what_cannot_be_shared_is_no_failure)
 	assert_int_equal(now.range.src_offset, 2 * PAGE);
 	assert_int_equal(now.range.src_length, 3 * PAGE);
 	assert_int_equal(now.range.dest_offset, PAGE);
-	for (size_t i = 0; i < 4; i++) {
-		fail_next(CLONE, refused[i], 0);
-		assert_int_equal(act(CLONE), -EOPNOTSUPP);
-	}
-	for (size_t i = 0; i < 3; i++) {
-		fail_next(CLONE, failed[i], 0);
-		assert_int_equal(act(CLONE), -failed[i]);
+	for (size_t i = 0; i < 7; i++) {
+		fail_next(CLONE, codes[i], 0);
+		assert_int_equal(act(CLONE), i < 4 ? -EOPNOTSUPP : -codes[i]);
 	}
 	/* neither memory nor a device has blocks to share */
 	now.fd = -1;
@@ -771,8 +772,7 @@ FILE_TEST(a_file_without_holes_is_not_searched)
 {
 	int made = new_file();
 
-	memset(bytes, 'x', 64 * KI);
-	assert_int_equal(pwrite(made, bytes, 64 * KI, 0), 64 * KI);
+	put(made, 64 * KI, 0);
 	begin(made, opened);
 	for (unsigned i = 0; i < 16; i++)
 		read_at(i * 4 * KI, 4 * KI);
@@ -782,9 +782,6 @@ FILE_TEST(a_file_without_holes_is_not_searched)
 /* Short holes between the tables of an image are not worth a call. */
 FILE_TEST(the_first_reads_search_for_nothing)
 {
-	uint64_t length;
-	bool hole;
-
 	begin(make_holes(), opened);
 	image_file(store)->unasked = 0;
 	read_at(MI, 256 * KI);
@@ -796,7 +793,7 @@ FILE_TEST(the_first_reads_search_for_nothing)
 	/* a hole that is known is not read at all */
 	image_file(store)->unasked = 0;
 	read_at(4 * MI, 512);
-	assert_ok(image_store_extent(store, 20 * MI, MI, &length, &hole, &err));
+	expect_extent(20 * MI, MI, MI, true);
 	read_at(20 * MI, MI);
 	expect_calls(0, 1);
 }
@@ -849,26 +846,18 @@ FILE_TEST(a_change_of_a_hole_is_reported)
 
 FILE_TEST(a_file_that_is_written_is_read_anew)
 {
-	uint64_t length;
-	bool hole;
-
 	begin(make_holes(), use);
 	now.reads = now.seeks = 0;
 	for (unsigned i = 0; i < 2; i++)
-		assert_ok(image_store_extent(
-			store, 2 * MI, KI, &length, &hole, &err));
-	assert_true(hole && length == KI);
+		expect_extent(2 * MI, KI, KI, true);
 	expect_calls(0, 2);
 	assert_ok(image_store_write(store, 2 * MI, "new", 3, &err));
 	assert_ok(image_store_read(store, 2 * MI, bytes, 3, &err));
 	assert_memory_equal(bytes, "new", 3);
-	assert_ok(image_store_extent(store, 2 * MI, KI, &length, &hole, &err));
-	assert_false(hole);
+	expect_extent(2 * MI, KI, KI, false);
 	/* behind the size at open */
 	assert_ok(image_store_write(store, 70 * MI, "new", 3, &err));
-	assert_ok(image_store_extent(
-		store, 69 * MI, 2 * MI, &length, &hole, &err));
-	assert_true(hole && length == MI);
+	expect_extent(69 * MI, 2 * MI, MI, true);
 }
 
 /* Three windows: 16 pages of data in each of the first two, and a hole. */
@@ -878,11 +867,8 @@ make_windows(void)
 	int made = new_file();
 
 	assert_ok(ftruncate(made, 3 * (off_t)WINDOW));
-	memset(bytes, 'x', 16 * PAGE);
-	for (off_t i = 0; i < 2; i++)
-		assert_int_equal(__real_pwrite64(made, bytes, 16 * PAGE,
-					 i * (off_t)WINDOW),
-			16 * PAGE);
+	for (uint64_t i = 0; i < 2; i++)
+		put(made, 16 * PAGE, i * WINDOW);
 	return made;
 }
 
