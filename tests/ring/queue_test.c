@@ -615,6 +615,13 @@ TEST(after_waits_below_a_time_slice_threads_of_a_cpu_yield_to_each_other)
 	close_kernel();
 }
 
+static void
+yield_for_elements(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		yield_for_an_element(put_one);
+}
+
 /* Yields that go well for half of the time make up for one time slice. */
 TEST(a_lost_time_slice_counts_until_yields_went_well_for_some_time)
 {
@@ -629,10 +636,22 @@ TEST(a_lost_time_slice_counts_until_yields_went_well_for_some_time)
 		yield_for_an_element(put_late);
 	}
 	sleep_for_elements(6400);
-	for (unsigned calm = 6400; calm >= 100; calm /= 2)
-		for (unsigned i = 0; i < calm / 2; i++)
-			yield_for_an_element(put_one);
+	for (unsigned calm = 6400; calm > 100; calm /= 2)
+		yield_for_elements(calm / 2);
+	/* one yield is missing */
+	yield_for_elements(49);
 	yield_for_an_element(put_late);
+	sleep_for_elements(200);
+	/* all, and more */
+	yield_for_elements(100 + 50 + 50);
+	yield_for_an_element(put_late);
+	sleep_for_elements(100);
+	yield_for_an_element(put_one);
+	/* in vain, before a short sleep */
+	kernel.on_yield = NULL;
+	kernel.step = 100000;
+	assert_ok(get(HONE_QUEUE_FOREVER));
+	kernel.step = 400000;
 	sleep_for_elements(100);
 	yield_for_an_element(put_one);
 	close_kernel();
