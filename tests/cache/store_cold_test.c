@@ -31,16 +31,8 @@ presses(void)
 	return php_hone_store_presses(&writer, key_of("k").hash);
 }
 
-static const char *
-numbered(char letter, unsigned number)
-{
-	static char name[24];
-	snprintf(name, sizeof name, "%c%u", letter, number);
-	return name;
-}
-
 static unsigned
-count_of(char letter, unsigned from, unsigned to)
+count_of(const char *letter, unsigned from, unsigned to)
 {
 	unsigned n = 0;
 	for (; from < to; from++) {
@@ -126,12 +118,12 @@ PAIR_TEST(memory_presses_from_an_eviction_until_a_quarter_is_free)
 	unsigned n = 0;
 	while (figures().evictions == 0) {
 		assert_false(presses());
-		assert_ok(put(&writer, numbered('a', n++), 1, BYTES));
+		assert_ok(put(&writer, numbered("a", n++), 1, BYTES));
 	}
 	assert_true(presses());
 	size_t arena = figures().used + figures().free;
 	for (unsigned i = 0; figures().free < arena / 4; i++) {
-		struct php_hone_key key = key_of(numbered('a', i));
+		struct php_hone_key key = key_of(numbered("a", i));
 		assert_true(presses());
 		php_hone_store_delete(&writer, &key);
 		assert_ok(put(&writer, "a", 1, 1));
@@ -145,12 +137,12 @@ PAIR_TEST(no_cold_value_goes_while_many_are_warm)
 {
 	unsigned warm = 0, cold = 0;
 	while (cold < 500)
-		assert_int_equal(put_form(&writer, numbered('c', cold), cold,
+		assert_int_equal(put_form(&writer, numbered("c", cold), cold,
 					 BYTES, true),
 			0),
 			cold++;
 	while (!presses())
-		assert_int_equal(put_form(&writer, numbered('w', warm), warm,
+		assert_int_equal(put_form(&writer, numbered("w", warm), warm,
 					 BYTES, false),
 			0),
 			warm++;
@@ -158,7 +150,7 @@ PAIR_TEST(no_cold_value_goes_while_many_are_warm)
 	struct php_hone_store_info info = figures();
 	while (info.used - info.cold_bytes > arena / 10 + arena / 64) {
 		assert_ok(put_form(
-			&writer, numbered('c', cold), cold, BYTES, true));
+			&writer, numbered("c", cold), cold, BYTES, true));
 		cold++;
 		info = figures();
 		assert_int_equal(info.cold_entries, cold);
@@ -166,30 +158,30 @@ PAIR_TEST(no_cold_value_goes_while_many_are_warm)
 	unsigned before = cold;
 	for (unsigned i = 0; i < 4000; i++, cold++)
 		assert_ok(put_form(
-			&writer, numbered('c', cold), cold, BYTES, true));
-	assert_true(count_of('c', 0, before) < before / 2);
-	assert_true(count_of('c', before, cold) > 2000);
+			&writer, numbered("c", cold), cold, BYTES, true));
+	assert_true(count_of("c", 0, before) < before / 2);
+	assert_true(count_of("c", before, cold) > 2000);
 }
 
 /* A window for a large value has few cold entries. */
 PAIR_TEST(a_window_prefers_warm_values)
 {
 	for (unsigned i = 0; i < 900; i++)
-		assert_ok(put_form(&writer, numbered('c', i), i, BYTES, true));
+		assert_ok(put_form(&writer, numbered("c", i), i, BYTES, true));
 	for (unsigned i = 0; !presses(); i++)
-		assert_ok(put_form(&writer, numbered('w', i), i, BYTES, false));
+		assert_ok(put_form(&writer, numbered("w", i), i, BYTES, false));
 	assert_ok(put_form(&writer, "large", 1, 500000, true));
-	assert_int_equal(count_of('c', 0, 900), 900);
+	assert_int_equal(count_of("c", 0, 900), 900);
 }
 
 /* Values of one form do not stay at the cost of cold ones. */
 PAIR_TEST(other_values_are_no_reason_to_keep_cold_ones)
 {
 	for (unsigned i = 0; i < 1000; i++)
-		assert_ok(put_form(&writer, numbered('c', i), i, BYTES, true));
+		assert_ok(put_form(&writer, numbered("c", i), i, BYTES, true));
 	for (unsigned i = 0; i < 8000; i++)
-		assert_ok(put(&writer, numbered('t', i), i, BYTES));
-	assert_int_equal(count_of('c', 0, 1000), 0);
+		assert_ok(put(&writer, numbered("t", i), i, BYTES));
+	assert_int_equal(count_of("c", 0, 1000), 0);
 }
 
 /* ---- twins ---- */
@@ -308,13 +300,13 @@ PAIR_TEST(warm_twins_take_a_tenth_while_memory_presses)
 	unsigned cold = 0;
 	while (!presses()) {
 		assert_ok(put_form(
-			&writer, numbered('c', cold), cold, BYTES, true));
+			&writer, numbered("c", cold), cold, BYTES, true));
 		cold++;
 	}
 	size_t arena = figures().used + figures().free;
 	for (unsigned i = 0; i < cold; i++) {
 		const struct php_hone_entry *entry =
-			begin_fetch(numbered('c', i));
+			begin_fetch(numbered("c", i));
 		if (entry != NULL)
 			change_form(&reader, entry);
 		php_hone_fetch_end(&reader);
@@ -333,7 +325,7 @@ PAIR_TEST(the_hand_packs_before_it_evicts)
 	writer.packs = true;
 	for (; n < 7000; n++) {
 		bool cold = presses();
-		assert_int_equal(put_form(&writer, numbered('w', n), n,
+		assert_int_equal(put_form(&writer, numbered("w", n), n,
 					 cold ? BYTES / 4 : BYTES, cold),
 			0);
 		pack_all(&writer);
@@ -341,7 +333,7 @@ PAIR_TEST(the_hand_packs_before_it_evicts)
 	struct php_hone_store_info info = figures();
 	assert_int_equal(info.evictions, 0);
 	assert_true(info.packed > 5000);
-	assert_int_equal(count_of('w', 0, n), n);
+	assert_int_equal(count_of("w", 0, n), n);
 }
 
 /* Without a caller that packs, values are evicted as ever. */
@@ -349,7 +341,7 @@ PAIR_TEST(what_is_not_packed_is_evicted)
 {
 	writer.packs = true;
 	for (unsigned n = 0; n < 8000; n++)
-		assert_ok(put_form(&writer, numbered('w', n), n, BYTES, false));
+		assert_ok(put_form(&writer, numbered("w", n), n, BYTES, false));
 	assert_true(figures().evictions > 3000);
 }
 
@@ -382,7 +374,7 @@ PAIR_TEST(after_32_in_vain_few_are_left_to_be_packed)
 	writer.packs = true;
 	writer.in_vain = 5;
 	for (unsigned n = 0; n < 8000; n++) {
-		assert_ok(put_form(&writer, numbered('w', n), n, BYTES, false));
+		assert_ok(put_form(&writer, numbered("w", n), n, BYTES, false));
 		for (; php_hone_store_to_pack(&writer) != NULL; left++)
 			php_hone_fetch_end(&writer);
 		assert_true(writer.in_vain <= PHP_HONE_PACKS);
@@ -391,7 +383,7 @@ PAIR_TEST(after_32_in_vain_few_are_left_to_be_packed)
 	/* One that is not in vain is enough. */
 	for (unsigned n = 0; figures().packed < 1000; n++) {
 		assert_true(n < 4000);
-		assert_ok(put_form(&writer, numbered('x', n), n, BYTES, false));
+		assert_ok(put_form(&writer, numbered("x", n), n, BYTES, false));
 		pack_all(&writer);
 	}
 }
@@ -403,17 +395,17 @@ PAIR_TEST(what_readers_have_is_not_packed)
 	writer.packs = true;
 	php_hone_member_pin(&reader);
 	for (unsigned n = 0; n < 500; n++) {
-		assert_ok(put_form(&writer, numbered('r', n), n, BYTES, false));
-		assert_ok(get(&reader, numbered('r', n), &number));
+		assert_ok(put_form(&writer, numbered("r", n), n, BYTES, false));
+		assert_ok(get(&reader, numbered("r", n), &number));
 	}
 	for (unsigned n = 0; n < 6000; n++) {
-		assert_ok(put_form(&writer, numbered('w', n), n, BYTES, false));
+		assert_ok(put_form(&writer, numbered("w", n), n, BYTES, false));
 		pack_all(&writer);
 	}
 	struct php_hone_store_info info = figures();
 	assert_true(info.packed > 3000);
 	for (unsigned n = 0; n < 500; n++) {
-		struct php_hone_key key = key_of(numbered('r', n));
+		struct php_hone_key key = key_of(numbered("r", n));
 		const struct php_hone_entry *entry =
 			php_hone_fetch_find(&writer, &key);
 		assert_true(
@@ -431,11 +423,11 @@ hold(unsigned warm)
 	uint64_t number = 0;
 	php_hone_member_pin(&reader);
 	for (unsigned i = 0; i < warm; i++) {
-		assert_ok(put_form(&writer, numbered('h', i), i, BYTES, false));
-		assert_ok(get(&reader, numbered('h', i), &number));
+		assert_ok(put_form(&writer, numbered("h", i), i, BYTES, false));
+		assert_ok(get(&reader, numbered("h", i), &number));
 	}
 	for (unsigned i = 0; i < 40; i++)
-		assert_ok(put_form(&writer, numbered('h', i), i, BYTES, false));
+		assert_ok(put_form(&writer, numbered("h", i), i, BYTES, false));
 }
 
 PAIR_TEST(the_hand_stops_when_it_has_enough_to_pack)
@@ -444,13 +436,13 @@ PAIR_TEST(the_hand_stops_when_it_has_enough_to_pack)
 	writer.packs = true;
 	hold(45);
 	for (unsigned i = 0; writer.n_packs == 0; i++) {
-		assert_ok(put_form(&writer, numbered('w', i), i, BYTES, false));
+		assert_ok(put_form(&writer, numbered("w", i), i, BYTES, false));
 		if (i >= 100)
-			(void)get(&writer, numbered('w', i), &number);
+			(void)get(&writer, numbered("w", i), &number);
 	}
 	assert_int_equal(writer.n_packs, PHP_HONE_PACKS);
 	for (unsigned i = 200; i < 1000; i++) {
-		struct php_hone_key key = key_of(numbered('w', i));
+		struct php_hone_key key = key_of(numbered("w", i));
 		const struct php_hone_entry *entry =
 			php_hone_fetch_peek(&writer, &key);
 		assert_int_equal(entry->used, 1);
@@ -470,15 +462,15 @@ PAIR_TEST(readers_of_many_warm_values_keep_no_more)
 	php_hone_member_pin(&reader);
 	for (unsigned n = 0, had = 0; n < 7000; n++) {
 		bool cold = presses();
-		assert_ok(put_form(&writer, numbered('w', n), n,
+		assert_ok(put_form(&writer, numbered("w", n), n,
 			cold ? BYTES / 4 : BYTES, cold));
 		pack_all(&writer);
 		if (cold)
-			(void)get(&reader, numbered('w', had++ * 7919 % n),
+			(void)get(&reader, numbered("w", had++ * 7919 % n),
 				&number);
 	}
 	assert_int_equal(figures().evictions, 0);
-	assert_int_equal(count_of('w', 0, 7000), 7000);
+	assert_int_equal(count_of("w", 0, 7000), 7000);
 	php_hone_member_unpin(&reader);
 }
 
@@ -489,7 +481,7 @@ passed_by_a_store(unsigned number)
 	const struct php_hone_shard *shard = &writer.store->shards[0];
 	uint32_t from = shard->hand;
 	assert_ok(
-		put_form(&writer, numbered('c', number), number, BYTES, true));
+		put_form(&writer, numbered("c", number), number, BYTES, true));
 	return (shard->hand >= from ? 0 : shard->end - shard->first) +
 	       shard->hand - from;
 }

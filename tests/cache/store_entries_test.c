@@ -256,11 +256,8 @@ visit(const struct php_hone_entry *entry, void *opaque)
 	if (seen->delete &&number % 2 == 0)
 		assert_ok(php_hone_store_delete_entry(m, entry));
 	if (seen->nested) {
-		char name[16];
 		uint64_t other = 0;
-		snprintf(name, sizeof name, "%u",
-			(unsigned)(number + 1) % ENTRIES);
-		assert_ok(get(m, name, &other));
+		assert_ok(get(m, numbered("", (number + 1) % ENTRIES), &other));
 	}
 	return seen->n < seen->stop_at;
 }
@@ -268,11 +265,8 @@ visit(const struct php_hone_entry *entry, void *opaque)
 static void
 fill(void)
 {
-	char name[16];
-	for (unsigned i = 0; i < ENTRIES; i++) {
-		snprintf(name, sizeof name, "%u", i);
-		assert_ok(put(m, name, i, i % 200));
-	}
+	for (unsigned i = 0; i < ENTRIES; i++)
+		assert_ok(put(m, numbered("", i), i, i % 200));
 }
 
 ENTRIES_TEST(a_walk_visits_each_entry_once)
@@ -314,15 +308,11 @@ ENTRIES_TEST(a_visitor_may_delete)
  * the next look at the slots. Neither divides what is free for long. */
 ENTRIES_TEST(free_neighbours_are_joined_when_the_figures_are_read)
 {
-	char name[24];
 	struct php_hone_store_info info;
-	for (unsigned i = 0; i < 4000; i++) {
-		snprintf(name, sizeof name, "k%u", i % 1500);
-		assert_ok(put(m, name, i, 50 + i % 700));
-	}
+	for (unsigned i = 0; i < 4000; i++)
+		assert_ok(put(m, numbered("k", i % 1500), i, 50 + i % 700));
 	for (unsigned i = 0; i < 1500; i++) {
-		snprintf(name, sizeof name, "k%u", i);
-		struct php_hone_key key = key_of(name);
+		struct php_hone_key key = key_of(numbered("k", i));
 		(void)php_hone_store_delete(m, &key);
 	}
 	php_hone_store_info(m, &info);
@@ -333,16 +323,12 @@ ENTRIES_TEST(free_neighbours_are_joined_when_the_figures_are_read)
 
 ENTRIES_TEST(free_neighbours_are_joined_when_a_large_value_is_stored)
 {
-	char name[24];
 	struct php_hone_store_info info;
 	php_hone_store_info(m, &info);
+	for (unsigned i = 0; i < 1500; i++)
+		assert_ok(put(m, numbered("k", i), i, 50 + i % 700));
 	for (unsigned i = 0; i < 1500; i++) {
-		snprintf(name, sizeof name, "k%u", i);
-		assert_ok(put(m, name, i, 50 + i % 700));
-	}
-	for (unsigned i = 0; i < 1500; i++) {
-		snprintf(name, sizeof name, "k%u", i);
-		struct php_hone_key key = key_of(name);
+		struct php_hone_key key = key_of(numbered("k", i));
 		assert_ok(php_hone_store_delete(m, &key));
 	}
 	assert_ok(put(m, "large", 0, info.largest_value));

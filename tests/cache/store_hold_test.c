@@ -40,11 +40,8 @@ FIXTURE(teardown)
 static void
 fill(void)
 {
-	char name[24];
-	for (unsigned i = 0; i < 4000; i++) {
-		snprintf(name, sizeof name, "k%u", i);
-		assert_ok(put(&writer, name, i, 1000));
-	}
+	for (unsigned i = 0; i < 4000; i++)
+		assert_ok(put(&writer, numbered("k", i), i, 1000));
 }
 
 /* A value for which most others have to go. */
@@ -129,12 +126,9 @@ STORE_TEST(a_store_does_not_wait_for_long)
 static void
 read_all(void)
 {
-	char name[24];
 	uint64_t number = 0;
-	for (unsigned i = 0; i < 4000; i++) {
-		snprintf(name, sizeof name, "k%u", i);
-		(void)get(&reader, name, &number);
-	}
+	for (unsigned i = 0; i < 4000; i++)
+		(void)get(&reader, numbered("k", i), &number);
 }
 
 STORE_TEST(a_store_waits_for_a_request_that_ends)
@@ -175,14 +169,11 @@ STORE_TEST(a_store_beside_a_request_without_end_fails)
 static void
 replace_what_a_young_request_has(unsigned keys, size_t bytes, unsigned turns)
 {
-	char name[16];
 	uint64_t number = 0;
-	for (unsigned i = 0; i < keys; i++) {
-		snprintf(name, sizeof name, "key%u", i);
-		assert_ok(put(&writer, name, 0, bytes));
-	}
+	for (unsigned i = 0; i < keys; i++)
+		assert_ok(put(&writer, numbered("key", i), 0, bytes));
 	for (unsigned i = 0; i < turns * keys; i++) {
-		snprintf(name, sizeof name, "key%u", i % keys);
+		const char *name = numbered("key", i % keys);
 		assert_ok(put(&writer, name, i, bytes));
 		assert_ok(get(&reader, name, &number));
 	}
@@ -227,11 +218,10 @@ STORE_TEST(requests_are_not_closed_again_for_what_is_held_already)
 	replace_what_a_young_request_has(keys, 7000, 40);
 	assert_ok(php_hone_member_join(&young, writer.store));
 	for (unsigned i = 0; i < 1000; i++) {
-		char name[16];
 		uint64_t number = 0;
 		php_hone_member_pin(&young);
 		for (unsigned k = 0; k < 3; k++) {
-			snprintf(name, sizeof name, "key%u", (i + k) % keys);
+			const char *name = numbered("key", (i + k) % keys);
 			assert_ok(get(&young, name, &number));
 			assert_ok(put(&writer, name, i, 7000));
 		}
@@ -355,9 +345,8 @@ STORE_TEST(each_of_many_holders_is_counted_once)
 	struct php_hone_member more[40] = {{0}};
 	bool seen[64] = {false};
 	uint64_t number = 0;
-	char name[16];
 	for (unsigned i = 0; i < 40; i++) {
-		snprintf(name, sizeof name, "key%u", i);
+		const char *name = numbered("key", i);
 		assert_ok(put(&writer, name, i, 20000));
 		assert_ok(php_hone_member_join(&more[i], writer.store));
 		php_hone_member_pin(&more[i]);

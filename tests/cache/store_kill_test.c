@@ -25,12 +25,10 @@ work(unsigned number, uint64_t random)
 		_exit(2);
 	w.packs = true;
 	for (uint64_t i = 1;; i++) {
-		char name[24];
 		uint64_t is = 0;
 		if (i % 32 == 1)
 			php_hone_member_pin(&w);
-		snprintf(
-			name, sizeof name, "%zu", support_below(&random, KEYS));
+		const char *name = numbered("", support_below(&random, KEYS));
 		size_t kind = support_below(&random, 100);
 		struct php_hone_key key = key_of(name);
 		if (kind < 50) {
@@ -134,11 +132,9 @@ TEST(killed_at_random)
 		    info.evictions);
 	/* Each takes a whole shard, and so what dead workers held back there:
 	 * a store looks for dead workers when it finds no room. */
-	for (unsigned i = 0; i < 16; i++) {
-		char name[16];
-		snprintf(name, sizeof name, "large %u", i);
-		assert_ok(put(&auditor, name, 1, info.largest_value));
-	}
+	for (unsigned i = 0; i < 16; i++)
+		assert_ok(put(&auditor, numbered("large ", i), 1,
+			info.largest_value));
 	php_hone_store_clear(&auditor);
 	php_hone_store_info(&auditor, &info);
 	assert_int_equal(info.retired + info.used, 0);

@@ -35,11 +35,8 @@ PAIR_TEST(what_was_found_is_known)
 	assert_int_equal(found(&reader, "k"), 1);
 	assert_int_equal(known(&reader, "k"), 1);
 	/* Some of these have the same place in the table. */
-	for (unsigned i = 0; i < 10 * PHP_HONE_KNOWN; i++) {
-		char other[16];
-		snprintf(other, sizeof other, "other%u", i);
-		assert_int_equal(known(&reader, other), 0);
-	}
+	for (unsigned i = 0; i < 10 * PHP_HONE_KNOWN; i++)
+		assert_int_equal(known(&reader, numbered("other", i)), 0);
 	struct php_hone_store_info info;
 	php_hone_store_info(&writer, &info);
 	assert_int_equal(info.hits, 2);
@@ -53,21 +50,14 @@ PAIR_TEST(what_was_found_is_known)
 /* Two keys of one chain: to clear it ends the second one, too. */
 PAIR_TEST(a_cleared_chain_is_not_known)
 {
-	char name[16];
 	php_hone_member_pin(&reader);
-	for (unsigned i = 0; i < 5000; i++) {
-		snprintf(name, sizeof name, "key%u", i);
-		assert_ok(put(&writer, name, i + 1, 10));
-	}
-	for (unsigned i = 4990; i < 5000; i++) {
-		snprintf(name, sizeof name, "key%u", i);
-		assert_int_equal(found(&reader, name), i + 1);
-	}
+	for (unsigned i = 0; i < 5000; i++)
+		assert_ok(put(&writer, numbered("key", i), i + 1, 10));
+	for (unsigned i = 4990; i < 5000; i++)
+		assert_int_equal(found(&reader, numbered("key", i)), i + 1);
 	php_hone_store_clear(&writer);
-	for (unsigned i = 4990; i < 5000; i++) {
-		snprintf(name, sizeof name, "key%u", i);
-		assert_int_equal(known(&reader, name), 0);
-	}
+	for (unsigned i = 4990; i < 5000; i++)
+		assert_int_equal(known(&reader, numbered("key", i)), 0);
 	php_hone_member_unpin(&reader);
 }
 

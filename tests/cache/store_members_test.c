@@ -20,11 +20,9 @@ churn(struct php_hone_member *m, size_t bytes)
 	static uint64_t number = 1000;
 	struct php_hone_store_info info;
 	unsigned failed = 0;
-	char name[24];
 	php_hone_store_info(m, &info);
 	for (size_t done = 0; done < 2 * info.size; done += bytes + 128) {
-		snprintf(name, sizeof name, "churn%llu",
-			(unsigned long long)number);
+		const char *name = numbered("churn", number);
 		failed += put(m, name, number++, bytes) != 0;
 	}
 	return failed;

@@ -7,20 +7,11 @@
 #include "store_support.h"
 #include "arena.h"
 
-static struct php_hone_key
-numbered(char *name, size_t number)
-{
-	int len = snprintf(name, 24, "key-%zu", number);
-	return (struct php_hone_key){
-		name, (size_t)len, hash_of(name, (size_t)len)};
-}
-
 /* Without filling it. */
 static int
 store_only(struct php_hone_member *m, size_t number, size_t bytes, uint32_t ttl)
 {
-	char name[24];
-	struct php_hone_key key = numbered(name, number);
+	struct php_hone_key key = key_of(numbered("key-", number));
 	struct php_hone_room room = {.key = &key, .data = bytes, .ttl = ttl};
 	struct php_hone_entry *entry;
 	int error = php_hone_store_reserve(m, &room, &entry);
@@ -31,8 +22,7 @@ store_only(struct php_hone_member *m, size_t number, size_t bytes, uint32_t ttl)
 static bool
 fetch_only(struct php_hone_member *m, size_t number)
 {
-	char name[24];
-	struct php_hone_key key = numbered(name, number);
+	struct php_hone_key key = key_of(numbered("key-", number));
 	return find_key(m, &key) != NULL;
 }
 
@@ -290,8 +280,7 @@ TEST(claims_stay_when_memory_is_short)
 	stop_clock();
 	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
 	struct php_hone_member owner, m;
-	char name[24];
-	struct php_hone_key key = numbered(name, 1);
+	struct php_hone_key key = key_of("key-1");
 	assert_ok(php_hone_member_join(&owner, store));
 	assert_ok(php_hone_member_join(&m, store));
 	assert_ok(php_hone_store_claim(&owner, &key, 100));
@@ -385,9 +374,8 @@ one_step(struct worker *w)
 		w->n_kept = w->steps = 0;
 	}
 	while (found && w->at < shape->reads + shape->stores) {
-		char name[24];
-		struct php_hone_key key =
-			numbered(name, support_below(&w->random, shape->keys));
+		struct php_hone_key key = key_of(numbered(
+			"key-", support_below(&w->random, shape->keys)));
 		found = w->at++ < shape->reads && read_and_keep(w, &key);
 		if (!found)
 			store_value(w, &key);
@@ -473,14 +461,13 @@ TEST(values_of_one_size_take_turns_in_two_blocks)
 {
 	struct php_hone_member m = join_new_store((size_t)8 << 20, 1);
 	const struct php_hone_entry *at[8];
-	char name[24];
 	/* Two blocks of that size, each with another entry after it. */
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(
 			store_only(&m, i, i % 2 == 0 ? 100000 : 100, 0), 0);
-	struct php_hone_key key = numbered(name, 2);
+	struct php_hone_key key = key_of("key-2");
 	assert_ok(php_hone_store_delete(&m, &key));
-	key = numbered(name, 0);
+	key = key_of("key-0");
 	for (size_t i = 0; i < 8; i++) {
 		assert_ok(store_only(&m, 0, 100000, 0));
 		at[i] = find_key(&m, &key);

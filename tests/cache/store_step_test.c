@@ -134,12 +134,6 @@ static const struct step_case cases[] = {
 	{"leave", run_leave, false},
 };
 
-static void
-name_fixed(char *name, unsigned i)
-{
-	snprintf(name, 24, "fixed%u", i);
-}
-
 /* Its twin is filled without the mutex. */
 static void
 put_cold_part(void)
@@ -155,23 +149,17 @@ put_cold_part(void)
 static void
 open_store(bool full)
 {
-	char name[24];
 	m = join_new_store((size_t)1 << 20, 1);
 	store = m.store;
-	for (unsigned i = 0; i < FIXED; i++) {
-		name_fixed(name, i);
-		assert_ok(put_form(&m, name, i, 100 + i * 40, i % 2 != 0));
-	}
+	for (unsigned i = 0; i < FIXED; i++)
+		assert_ok(put_form(
+			&m, numbered("fixed", i), i, 100 + i * 40, i % 2 != 0));
 	put_cold_part();
-	for (unsigned i = 0; full && i < 60; i++) {
-		snprintf(name, sizeof name, "filler%u", i);
-		assert_ok(put(&m, name, i, 35000));
-	}
+	for (unsigned i = 0; full && i < 60; i++)
+		assert_ok(put(&m, numbered("filler", i), i, 35000));
 	/* Blocks of some sizes between live ones. */
 	for (unsigned i = 9; i < FIXED; i += 4) {
-		struct php_hone_key key;
-		name_fixed(name, i);
-		key = key_of(name);
+		struct php_hone_key key = key_of(numbered("fixed", i));
 		(void)php_hone_store_delete(&m, &key);
 	}
 }
@@ -185,11 +173,9 @@ is_sound(const struct step_case *c, unsigned step)
 		printf("# %s, killed at step %u: %s\n", c->name, step, problem);
 		return false;
 	}
-	char name[24];
 	for (unsigned i = 0; i < FIXED; i++) {
 		uint64_t number = 0;
-		name_fixed(name, i);
-		int error = get(&m, name, &number);
+		int error = get(&m, numbered("fixed", i), &number);
 		bool may_lack = c->full || i == 5 || (i >= 9 && i % 4 == 1);
 		if (error == -EILSEQ || (error == -ENOENT && !may_lack) ||
 			(error == 0 && number != i)) {
@@ -316,12 +302,6 @@ TEST(killed_at_many_instructions)
 #define MANY 2000
 
 static void
-name_of(char *name, unsigned i)
-{
-	snprintf(name, 24, "key%u", i);
-}
-
-static void
 replace_known(struct php_hone_member *child)
 {
 	(void)put(child, "key3", 3, 500);
@@ -344,9 +324,7 @@ static void
 run_evict(struct php_hone_member *child)
 {
 	for (unsigned i = 0; i < 6; i++) {
-		char name[24];
-		snprintf(name, sizeof name, "new%u", i);
-		struct php_hone_key key = key_of(name);
+		struct php_hone_key key = key_of(numbered("new", i));
 		struct php_hone_room room = {.key = &key, .data = 3100};
 		struct php_hone_entry *entry;
 		if (reserve_part(child, &room, 2, &entry) == 0)
@@ -377,19 +355,16 @@ known(const char *name)
 static void
 learn(unsigned keys)
 {
-	char name[24];
 	uint64_t number = 0;
-	for (unsigned i = keys; i-- > 0;) {
-		name_of(name, i);
-		(void)get(&m, name, &number);
-	}
+	for (unsigned i = keys; i-- > 0;)
+		(void)get(&m, numbered("key", i), &number);
 	n_knows = 0;
 	for (unsigned i = 0; i < keys; i++) {
-		name_of(name, i);
+		const char *name = numbered("key", i);
 		const struct php_hone_entry *entry = known(name);
 		if (entry == NULL)
 			continue;
-		memcpy(knows[n_knows].name, name, sizeof name);
+		memcpy(knows[n_knows].name, name, sizeof knows->name);
 		knows[n_knows++].entry = entry;
 	}
 	assert_true(n_knows > FEW / 2);
@@ -422,13 +397,10 @@ something_ended(void)
 static unsigned
 watch(void (*run)(struct php_hone_member *child), unsigned keys)
 {
-	char name[24];
 	m = join_new_store((size_t)1 << 20, 1);
 	store = m.store;
-	for (unsigned i = 0; i < keys; i++) {
-		name_of(name, i);
-		assert_ok(put(&m, name, i, 1000));
-	}
+	for (unsigned i = 0; i < keys; i++)
+		assert_ok(put(&m, numbered("key", i), i, 1000));
 	php_hone_member_pin(&m);
 	learn(keys);
 	unsigned failed = 0;

@@ -114,6 +114,15 @@ key_of(const char *name)
 	return (struct php_hone_key){name, len, hash_of(name, len)};
 }
 
+const char *
+numbered(const char *prefix, uint64_t number)
+{
+	static _Thread_local char name[32];
+	snprintf(name, sizeof name, "%s%llu", prefix,
+		(unsigned long long)number);
+	return name;
+}
+
 struct php_hone_store *
 make_store(size_t size, unsigned shards)
 {

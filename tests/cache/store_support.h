@@ -27,6 +27,8 @@ void skip_if_zombies_count_as_alive(void);
 /* PHP's hash of a string. */
 uint64_t hash_of(const char *bytes, size_t len);
 struct php_hone_key key_of(const char *name);
+/* The name of a key, until this thread's next call. */
+const char *numbered(const char *prefix, uint64_t number);
 
 /*
  * Stops the clock by which entries and readers age, before a store is made.

@@ -145,10 +145,9 @@ MEMBER_TEST(change_is_in_place)
 MEMBER_TEST(clear_removes_all)
 {
 	struct php_hone_member *m = *state;
-	char name[16];
-	unsigned ends = 0;
-	for (unsigned i = 0; i < 1000 || ends < 20; i++) {
-		snprintf(name, sizeof name, "%u", i);
+	unsigned ends = 0, i = 0;
+	for (; i < 1000 || ends < 20; i++) {
+		const char *name = numbered("", i);
 		uint32_t chain =
 			php_hone_place(m->store, key_of(name).hash).bucket;
 		bool at_end = chain == 0 || chain == m->store->bucket_mask;
@@ -165,7 +164,7 @@ MEMBER_TEST(clear_removes_all)
 	assert_int_equal(info.entries, 0);
 	assert_int_equal(info.hits, 0);
 	expect_none(m, "5");
-	expect_none(m, name);
+	expect_none(m, numbered("", i - 1));
 	assert_ok(put(m, "5", 6, 7));
 	expect(m, "5", 6);
 }
@@ -510,11 +509,8 @@ PAIR_TEST(what_a_dead_writer_unlinked_stays)
 	recover();
 	uint64_t number = 0;
 	assert_int_equal(get(&writer, "k", &number), -ENOENT);
-	for (unsigned i = 0; i < 20000; i++) {
-		char name[16];
-		snprintf(name, sizeof name, "%u", i);
-		assert_ok(put(&writer, name, i, 300));
-	}
+	for (unsigned i = 0; i < 20000; i++)
+		assert_ok(put(&writer, numbered("", i), i, 300));
 	assert_true(is_whole(entry, &number));
 	assert_int_equal(number, 1);
 	php_hone_member_unpin(&reader);

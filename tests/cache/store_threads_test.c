@@ -25,12 +25,6 @@ struct thread {
 	struct php_hone_member m;
 };
 
-static void
-name_of(char *name, size_t number)
-{
-	snprintf(name, 16, "key%zu", number);
-}
-
 /* What a request found and still has. */
 struct kept {
 	const struct php_hone_entry *entry[KEPT];
@@ -41,9 +35,8 @@ struct kept {
 static void
 read_one(struct thread *t, struct kept *kept)
 {
-	char name[16];
-	name_of(name, support_below(&t->random, KEYS));
-	struct php_hone_key key = key_of(name);
+	struct php_hone_key key =
+		key_of(numbered("key", support_below(&t->random, KEYS)));
 	uint64_t number = 0;
 	bool cold = false;
 	const struct php_hone_entry *entry = php_hone_store_known(&t->m, &key);
@@ -69,8 +62,7 @@ read_one(struct thread *t, struct kept *kept)
 static void
 write_one(struct thread *t)
 {
-	char name[16];
-	name_of(name, support_below(&t->random, KEYS));
+	const char *name = numbered("key", support_below(&t->random, KEYS));
 	uint64_t number = support_random(&t->random) >> 8;
 	size_t bytes = support_below(&t->random, 4096);
 	size_t kind = support_below(&t->random, 100);
