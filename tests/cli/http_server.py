@@ -4,6 +4,7 @@
 An answer is a script: script(head(200, {}, 4096), send(b"half"), hang_up).
 """
 import http.server
+import json
 import re
 import socket
 import ssl
@@ -112,6 +113,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.head(status, {name.replace("_", "-"): value
                            for name, value in fields.items()}, len(page))
         self.wfile.write(page)
+        return True
+
+    def json(self, fields, status=200):
+        """An answer that is a JSON object."""
+        body = json.dumps(fields).encode()
+        self.head(status, {}, len(body))
+        self.wfile.write(body)
         return True
 
     def hang_up(self, _=None):

@@ -21,7 +21,7 @@ import http_server
 import nbd_server
 from harness import CLEAN, TIMEOUT, assert_same, error_line, stamp
 from test_faults import (
-    DISTURBED, NEVER, RENAMING, SEED, alike, disturb, sanitizer_fell)
+    Call, DISTURBED, NEVER, RENAMING, SEED, alike, disturb, sanitizer_fell)
 from registry import Registry
 
 SECTOR, MI = 512, 1 << 20
@@ -40,9 +40,6 @@ FAULTS = ("error=ECONNRESET", "signal=SIGTERM", "error=EIO", "signal=SIGINT",
           "error=EINTR", "signal=SIGKILL")
 AGAIN = 4
 OLD = b"precious"
-
-Call = collections.namedtuple("Call", "name number text after_rename")
-
 
 def ranges(content, work):
     """A server with ranges, and the words of a copy from it."""
@@ -82,8 +79,7 @@ def registry(content, work):
     made.image(made.layer({"disk/a": content}, "+gzip"))
     made.bend["/token?service=&scope=" + "".join(
         f"%{byte:02x}" for byte in b"repository:vms/disk:pull")] = \
-        http_server.script(http_server.head(200, {}, 14),
-                           http_server.write(b'{"token": "t"}'))
+        lambda handler, _: handler.json({"token": "t"})
     made.first = lambda handler, request: None if "token" in request.path or \
         request.headers["Authorization"] == "Bearer t" else handler.status(
             401, WWW_Authenticate=f'Bearer realm="{made.server.url("/token")}"')
