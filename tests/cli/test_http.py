@@ -25,8 +25,8 @@ import pytest
 import images
 from harness import CLEAN, TIMEOUT, assert_reads_as, converted, need, of_its_build
 from http_server import (
-    Server, chunk, good, hang_up, head, places, script, send, status, turns,
-    whole, write)
+    Server, certificate, chunk, good, hang_up, head, places, script, send, status,
+    tls_of, turns, whole, write)
 from tar_builder import archive
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "image"))
@@ -316,10 +316,14 @@ def test_each_byte_is_copied_twice(web, work, out, answer):
         assert server.sent == 2 * size
 
 
+AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
+
+
 @pytest.mark.usefixtures("plain")
 def test_a_packed_archive_needs_little_more_memory_than_a_file(hone, work, out):
     """That of what is requested ahead, with the digest of all bytes."""
     hone.need("liblzma")
+    need("openssl")
     disk = images.noise(40 * MI)
     members = {"vm.ovf": b'<Envelope><References><File ovf:href="a.raw" '
                          b'ovf:id="a"/></References></Envelope>',
@@ -331,9 +335,14 @@ def test_a_packed_archive_needs_little_more_memory_than_a_file(hone, work, out):
     path.write_bytes(lzma.compress(archive(members), filters=[{
         "id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 4 * KI,
         "mf": lzma.MF_BT2, "nice_len": 2, "depth": 1}]))
-    with Server(path.read_bytes()) as server:
+    trust = certificate(work, "IP:127.0.0.1")
+    context = tls_of(work)
+    # The authorities of a system need memory, too.
+    if os.path.exists(AUTHORITIES):
+        trust.write_text(trust.read_text() + pathlib.Path(AUTHORITIES).read_text())
+    with Server(path.read_bytes(), context=context) as server:
         url = server.url("/vm.ova.xz")
-        for words in [path], [expecting(server.content), url]:
+        for words in [path], ["--cacert", trust, expecting(server.content), url]:
             _, peak = hone.peak("convert", "-q", *words,
                                 out / str(len(peaks)), env=CLEAN)
             assert (out / str(len(peaks))).read_bytes() == disk

@@ -43,6 +43,13 @@ http_wake_up(struct image_blocks *blocks)
 	http_wake((struct http *)blocks);
 }
 
+/*
+ * Most bytes ahead of a sequence whose digest is expected. With the authorities
+ * of the system, 4.6 MiB, a packed archive needs 21.7 MiB more than one in a
+ * local file: the target is 24 MiB. A gigabit a second brings this in 84 ms.
+ */
+#define EXPECTED_AHEAD ((uint64_t)10 << 20)
+
 static struct http *
 allocate(const char *address, const struct image_store_how *how)
 {
@@ -132,6 +139,8 @@ image_http_open(const char *address, const struct image_store_how *how,
 	http->blocks.inspect = how->inspect;
 	http->whole = how->whole;
 	http->expected = how->expected;
+	if (http->expected && http->blocks.max_ahead > EXPECTED_AHEAD)
+		http->blocks.max_ahead = EXPECTED_AHEAD;
 	if (!http->blocks.store.name || !prepare(http))
 		rc = image_no_memory(err);
 	else
