@@ -17,14 +17,6 @@ STANDS_FOR(bool, php_hone_readers_have, const struct php_hone_store *store,
 	return __real_php_hone_readers_have(store, readers, entry, retired);
 }
 
-static struct php_hone_store_info
-figures(void)
-{
-	struct php_hone_store_info info;
-	php_hone_store_info(&writer, &info);
-	return info;
-}
-
 static bool
 presses(void)
 {
@@ -51,21 +43,20 @@ PAIR_TEST(a_cold_value_is_kept_by_nobody)
 	uint64_t number = 0;
 	assert_ok(put_form(&writer, "k", 7, BYTES, true));
 	php_hone_member_pin(&reader);
-	assert_ok(get(&reader, "k", &number));
-	assert_int_equal(number, 7);
+	expect(&reader, "k", 7);
 	assert_null(php_hone_store_known(&reader, &key));
 	php_hone_fetch_peek(&reader, &key);
 	php_hone_fetch_end(&reader);
 	assert_ok(php_hone_store_delete(&writer, &key));
-	assert_int_equal(figures().retired, 0);
+	assert_int_equal(info_of(&writer).retired, 0);
 	/* Within a fetch it is valid. */
 	assert_ok(put_form(&writer, "k", 8, BYTES, true));
 	const struct php_hone_entry *entry = php_hone_fetch_find(&reader, &key);
 	assert_ok(php_hone_store_delete(&writer, &key));
-	assert_true(figures().retired > BYTES);
+	assert_true(info_of(&writer).retired > BYTES);
 	assert_true(is_whole(entry, &number));
 	php_hone_fetch_end(&reader);
-	assert_int_equal(figures().retired, 0);
+	assert_int_equal(info_of(&writer).retired, 0);
 	php_hone_member_unpin(&reader);
 }
 
@@ -99,7 +90,7 @@ PAIR_TEST(figures_have_both_forms)
 	assert_ok(put_form(&writer, "c", 3, BYTES, true));
 	assert_ok(get(&reader, "w", &number));
 	assert_ok(get(&reader, "c", &number));
-	struct php_hone_store_info info = figures();
+	struct php_hone_store_info info = info_of(&writer);
 	assert_int_equal(info.entries, 2);
 	assert_int_equal(info.cold_entries, 1);
 	assert_true(info.cold_bytes > BYTES && info.cold_bytes < 2 * BYTES);
@@ -107,7 +98,7 @@ PAIR_TEST(figures_have_both_forms)
 	assert_int_equal(info.cold_hits, 1);
 	assert_int_equal(info.packed, 2);
 	assert_ok(php_hone_store_clear(&writer));
-	info = figures();
+	info = info_of(&writer);
 	assert_int_equal(info.cold_entries + info.cold_bytes, 0);
 	assert_int_equal(info.cold_hits, 0);
 	assert_int_equal(info.packed, 2);
@@ -116,13 +107,13 @@ PAIR_TEST(figures_have_both_forms)
 PAIR_TEST(memory_presses_from_an_eviction_until_a_quarter_is_free)
 {
 	unsigned n = 0;
-	while (figures().evictions == 0) {
+	while (info_of(&writer).evictions == 0) {
 		assert_false(presses());
 		assert_ok(put(&writer, numbered("a", n++), 1, BYTES));
 	}
 	assert_true(presses());
-	size_t arena = figures().used + figures().free;
-	for (unsigned i = 0; figures().free < arena / 4; i++) {
+	size_t arena = info_of(&writer).used + info_of(&writer).free;
+	for (unsigned i = 0; info_of(&writer).free < arena / 4; i++) {
 		struct php_hone_key key = key_of(numbered("a", i));
 		assert_true(presses());
 		php_hone_store_delete(&writer, &key);
@@ -146,13 +137,13 @@ PAIR_TEST(no_cold_value_goes_while_many_are_warm)
 					 BYTES, false),
 			0),
 			warm++;
-	size_t arena = figures().used + figures().free;
-	struct php_hone_store_info info = figures();
+	size_t arena = info_of(&writer).used + info_of(&writer).free;
+	struct php_hone_store_info info = info_of(&writer);
 	while (info.used - info.cold_bytes > arena / 10 + arena / 64) {
 		assert_ok(put_form(
 			&writer, numbered("c", cold), cold, BYTES, true));
 		cold++;
-		info = figures();
+		info = info_of(&writer);
 		assert_int_equal(info.cold_entries, cold);
 	}
 	unsigned before = cold;
@@ -230,7 +221,7 @@ PAIR_TEST(a_twin_is_no_store)
 		assert_int_equal(entry->n_tags, 1);
 		php_hone_fetch_end(&reader);
 	}
-	struct php_hone_store_info info = figures();
+	struct php_hone_store_info info = info_of(&writer);
 	assert_int_equal(info.stores, 1);
 	assert_int_equal(info.packed, 1);
 	assert_int_equal(info.warmed, 1);
@@ -261,7 +252,7 @@ PAIR_TEST(a_twin_comes_too_late)
 			get(&reader, "k", &number), i == 0 ? 0 : -ENOENT);
 		assert_int_equal(number, 2);
 	}
-	assert_int_equal(figures().warmed, 0);
+	assert_int_equal(info_of(&writer).warmed, 0);
 }
 
 PAIR_TEST(a_twin_waits_for_nobody)
@@ -303,7 +294,7 @@ PAIR_TEST(warm_twins_take_a_tenth_while_memory_presses)
 			&writer, numbered("c", cold), cold, BYTES, true));
 		cold++;
 	}
-	size_t arena = figures().used + figures().free;
+	size_t arena = info_of(&writer).used + info_of(&writer).free;
 	for (unsigned i = 0; i < cold; i++) {
 		const struct php_hone_entry *entry =
 			begin_fetch(numbered("c", i));
@@ -313,7 +304,7 @@ PAIR_TEST(warm_twins_take_a_tenth_while_memory_presses)
 		/* Makes free memory. */
 		assert_ok(put_form(&writer, "more", i, BYTES, true));
 	}
-	struct php_hone_store_info info = figures();
+	struct php_hone_store_info info = info_of(&writer);
 	assert_true(info.warmed > 0);
 	assert_true(info.used - info.cold_bytes <= arena / 10);
 }
@@ -330,7 +321,7 @@ PAIR_TEST(the_hand_packs_before_it_evicts)
 			0);
 		pack_all(&writer);
 	}
-	struct php_hone_store_info info = figures();
+	struct php_hone_store_info info = info_of(&writer);
 	assert_int_equal(info.evictions, 0);
 	assert_true(info.packed > 5000);
 	assert_int_equal(count_of("w", 0, n), n);
@@ -342,7 +333,7 @@ PAIR_TEST(what_is_not_packed_is_evicted)
 	writer.packs = true;
 	for (unsigned n = 0; n < 8000; n++)
 		assert_ok(put_form(&writer, numbered("w", n), n, BYTES, false));
-	assert_true(figures().evictions > 3000);
+	assert_true(info_of(&writer).evictions > 3000);
 }
 
 PAIR_TEST(the_bytes_of_a_cold_entry_besides_its_data_are_known_before)
@@ -381,7 +372,7 @@ PAIR_TEST(after_32_in_vain_few_are_left_to_be_packed)
 	}
 	assert_true(left >= 5 * PHP_HONE_PACKS && left < 1000);
 	/* One that is not in vain is enough. */
-	for (unsigned n = 0; figures().packed < 1000; n++) {
+	for (unsigned n = 0; info_of(&writer).packed < 1000; n++) {
 		assert_true(n < 4000);
 		assert_ok(put_form(&writer, numbered("x", n), n, BYTES, false));
 		pack_all(&writer);
@@ -402,8 +393,7 @@ PAIR_TEST(what_readers_have_is_not_packed)
 		assert_ok(put_form(&writer, numbered("w", n), n, BYTES, false));
 		pack_all(&writer);
 	}
-	struct php_hone_store_info info = figures();
-	assert_true(info.packed > 3000);
+	assert_true(info_of(&writer).packed > 3000);
 	for (unsigned n = 0; n < 500; n++) {
 		struct php_hone_key key = key_of(numbered("r", n));
 		const struct php_hone_entry *entry =
@@ -449,7 +439,7 @@ PAIR_TEST(the_hand_stops_when_it_has_enough_to_pack)
 		php_hone_fetch_end(&writer);
 	}
 	/* The packed values will free memory: requests go on. */
-	assert_int_equal(figures().closed_slots, 0);
+	assert_int_equal(info_of(&writer).closed_slots, 0);
 	php_hone_member_unpin(&reader);
 }
 
@@ -469,7 +459,7 @@ PAIR_TEST(readers_of_many_warm_values_keep_no_more)
 			(void)get(&reader, numbered("w", had++ * 7919 % n),
 				&number);
 	}
-	assert_int_equal(figures().evictions, 0);
+	assert_int_equal(info_of(&writer).evictions, 0);
 	assert_int_equal(count_of("w", 0, 7000), 7000);
 	php_hone_member_unpin(&reader);
 }

@@ -72,9 +72,7 @@ ENTRIES_TEST(expired_entries_count_as_absent)
 		php_hone_store_publish(m, entry, PHP_HONE_REPLACE), -ENOENT);
 	assert_ok(reserve(m, &room, 2, &entry));
 	assert_ok(php_hone_store_publish(m, entry, PHP_HONE_ADD));
-	uint64_t number = 0;
-	assert_ok(get(m, "k", &number));
-	assert_int_equal(number, 2);
+	expect(m, "k", 2);
 }
 
 static int
@@ -308,14 +306,13 @@ ENTRIES_TEST(a_visitor_may_delete)
  * the next look at the slots. Neither divides what is free for long. */
 ENTRIES_TEST(free_neighbours_are_joined_when_the_figures_are_read)
 {
-	struct php_hone_store_info info;
 	for (unsigned i = 0; i < 4000; i++)
 		assert_ok(put(m, numbered("k", i % 1500), i, 50 + i % 700));
 	for (unsigned i = 0; i < 1500; i++) {
 		struct php_hone_key key = key_of(numbered("k", i));
 		(void)php_hone_store_delete(m, &key);
 	}
-	php_hone_store_info(m, &info);
+	struct php_hone_store_info info = info_of(m);
 	assert_int_equal(info.entries, 0);
 	assert_int_equal(info.retired, 0);
 	assert_int_equal(info.whole, info.free);
@@ -323,8 +320,7 @@ ENTRIES_TEST(free_neighbours_are_joined_when_the_figures_are_read)
 
 ENTRIES_TEST(free_neighbours_are_joined_when_a_large_value_is_stored)
 {
-	struct php_hone_store_info info;
-	php_hone_store_info(m, &info);
+	struct php_hone_store_info info = info_of(m);
 	for (unsigned i = 0; i < 1500; i++)
 		assert_ok(put(m, numbered("k", i), i, 50 + i % 700));
 	for (unsigned i = 0; i < 1500; i++) {
@@ -332,6 +328,5 @@ ENTRIES_TEST(free_neighbours_are_joined_when_a_large_value_is_stored)
 		assert_ok(php_hone_store_delete(m, &key));
 	}
 	assert_ok(put(m, "large", 0, info.largest_value));
-	php_hone_store_info(m, &info);
-	assert_int_equal(info.evictions, 0);
+	assert_int_equal(info_of(m).evictions, 0);
 }

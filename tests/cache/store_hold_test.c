@@ -48,9 +48,7 @@ fill(void)
 static int
 put_largest(void)
 {
-	struct php_hone_store_info info;
-	php_hone_store_info(&writer, &info);
-	return put(&writer, "large", 1, info.largest_value);
+	return put(&writer, "large", 1, info_of(&writer).largest_value);
 }
 
 STORE_TEST(a_walk_holds_nothing_back)
@@ -74,9 +72,8 @@ STORE_TEST(a_visit_may_delete_the_entry)
 {
 	uint64_t cursor = 0;
 	unsigned deleted = 0, left = 0;
-	struct php_hone_store_info info;
 	fill();
-	php_hone_store_info(&writer, &info);
+	struct php_hone_store_info info = info_of(&writer);
 	php_hone_store_walk(&reader, &cursor, delete_it, &deleted);
 	assert_int_equal(deleted, info.entries);
 	cursor = 0;
@@ -182,38 +179,31 @@ replace_what_a_young_request_has(unsigned keys, size_t bytes, unsigned turns)
 
 STORE_TEST(a_store_closes_slots_before_it_fails)
 {
-	struct php_hone_store_info info;
-	php_hone_store_info(&writer, &info);
 	replace_what_a_young_request_has(
-		(unsigned)(info.size / 5 / 20000), 20000, 10);
+		(unsigned)(info_of(&writer).size / 5 / 20000), 20000, 10);
 }
 
 STORE_TEST(a_store_into_a_full_cache_closes_slots_before_it_fails)
 {
-	struct php_hone_store_info info;
-	php_hone_store_info(&writer, &info);
 	replace_what_a_young_request_has(
-		(unsigned)(info.size / 10 * 9 / 2176), 2000, 10);
+		(unsigned)(info_of(&writer).size / 10 * 9 / 2176), 2000, 10);
 }
 
 /* What waits for the reader is many times what is live, and evicting would free
  * little. */
 STORE_TEST(little_that_is_live_is_not_evicted_for_what_is_held_back)
 {
-	struct php_hone_store_info info;
-	php_hone_store_info(&writer, &info);
+	struct php_hone_store_info info = info_of(&writer);
 	replace_what_a_young_request_has(
 		(unsigned)(info.size / 16 / 7000), 7000, 40);
-	php_hone_store_info(&writer, &info);
-	assert_int_equal(info.evictions, 0);
+	assert_int_equal(info_of(&writer).evictions, 0);
 }
 
 /* One request that is closed holds much back, and others come and go. */
 STORE_TEST(requests_are_not_closed_again_for_what_is_held_already)
 {
-	struct php_hone_store_info info;
 	struct php_hone_member young = {0};
-	php_hone_store_info(&writer, &info);
+	struct php_hone_store_info info = info_of(&writer);
 	unsigned keys = (unsigned)(info.size / 16 / 7000), open = 0;
 	replace_what_a_young_request_has(keys, 7000, 40);
 	assert_ok(php_hone_member_join(&young, writer.store));
@@ -229,8 +219,7 @@ STORE_TEST(requests_are_not_closed_again_for_what_is_held_already)
 		php_hone_member_unpin(&young);
 	}
 	assert_in_range(open, 990, 1000);
-	php_hone_store_info(&writer, &info);
-	assert_int_equal(info.evictions, 0);
+	assert_int_equal(info_of(&writer).evictions, 0);
 	php_hone_member_leave(&young);
 }
 
@@ -281,7 +270,6 @@ STORE_TEST(a_key_is_replaced_while_a_long_request_copies_it_without_failure)
  * the one that was closed later, and only where that one found something. */
 STORE_TEST(a_closed_request_holds_nothing_back_for_another)
 {
-	struct php_hone_store_info info;
 	struct php_hone_member young = {0};
 	uint64_t number = 0;
 	assert_ok(put(&writer, "old", 0, 100));
@@ -298,8 +286,7 @@ STORE_TEST(a_closed_request_holds_nothing_back_for_another)
 	assert_ok(get(&young, "far", &number));
 	php_hone_member_close(&young);
 	php_hone_store_clear(&writer);
-	php_hone_store_info(&writer, &info);
-	assert_in_range(info.retired, 1, 1000);
+	assert_in_range(info_of(&writer).retired, 1, 1000);
 	php_hone_member_unpin(&young);
 	php_hone_member_leave(&young);
 }

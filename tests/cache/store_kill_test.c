@@ -119,8 +119,7 @@ TEST(killed_at_random)
 		assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
 	}
 	assert_null(audit(&auditor));
-	struct php_hone_store_info info;
-	php_hone_store_info(&auditor, &info);
+	struct php_hone_store_info info = info_of(&auditor);
 	printf("# %u killed, %llu times with a mutex; %llu stores, %llu values "
 	       "compared, %llu packed, %llu made warm, %llu evicted\n",
 		kills, (unsigned long long)info.recoveries,
@@ -136,7 +135,7 @@ TEST(killed_at_random)
 		assert_ok(put(&auditor, numbered("large ", i), 1,
 			info.largest_value));
 	php_hone_store_clear(&auditor);
-	php_hone_store_info(&auditor, &info);
+	info = info_of(&auditor);
 	assert_int_equal(info.retired + info.used, 0);
 	php_hone_member_leave(&auditor);
 	php_hone_store_unmap(store);
@@ -263,8 +262,7 @@ STOPPED_TEST(every_call_that_writes_returns)
 	assert_int_equal(php_hone_store_claim(m, &key, 10), -ETIMEDOUT);
 	assert_int_equal(php_hone_store_wait(m, &key, 100000), -ETIMEDOUT);
 	php_hone_store_unclaim(m, &key);
-	struct php_hone_store_info info;
-	php_hone_store_info(m, &info);
+	struct php_hone_store_info info = info_of(m);
 	assert_true(info.size > 0);
 	assert_int_equal(info.entries, 0);
 	struct php_hone_holder holders[4];
@@ -282,9 +280,7 @@ STOPPED_TEST(every_call_that_writes_returns)
 	assert_int_equal(put(m, "key", 2, 100), -ETIMEDOUT);
 	assert_true(mutex_waits() > waits + SLICES);
 	/* Readers do not wait. */
-	uint64_t number = 0;
-	assert_ok(get(m, "key", &number));
-	assert_int_equal(number, 1);
+	expect(m, "key", 1);
 	end_writer(s, SIGCONT);
 }
 
@@ -292,21 +288,18 @@ STOPPED_TEST(a_writer_that_goes_on_has_lost_nothing)
 {
 	struct stopped *s = *state;
 	skip_if_nobody_can_be_killed();
-	struct php_hone_store_info before, after;
-	php_hone_store_info(&s->m, &before);
+	struct php_hone_store_info before = info_of(&s->m);
 	struct php_hone_entry *entry = reserve_large(&s->m);
 	start_writer(s);
 	assert_int_equal(php_hone_store_publish(&s->m, entry, PHP_HONE_STORE),
 		-ETIMEDOUT);
 	end_writer(s, SIGCONT);
-	uint64_t number = 0;
-	assert_ok(get(&s->m, "of the writer", &number));
-	assert_int_equal(number, 7);
-	assert_int_equal(get(&s->m, "large", &number), -ENOENT);
+	expect(&s->m, "of the writer", 7);
+	expect_none(&s->m, "large");
 	/* Also within the second without waits. The reservation that was not
 	 * published is gone. */
 	assert_ok(put(&s->m, "key", 3, 100));
-	php_hone_store_info(&s->m, &after);
+	struct php_hone_store_info after = info_of(&s->m);
 	assert_int_equal(after.recoveries, 0);
 	assert_true(after.used < before.used + 1000);
 }
@@ -319,26 +312,22 @@ STOPPED_TEST(a_writer_that_is_killed_then_is_recovered_from)
 	assert_int_equal(put(&s->m, "key", 2, 100), -ETIMEDOUT);
 	end_writer(s, SIGKILL);
 	assert_ok(put(&s->m, "key", 3, 100));
-	struct php_hone_store_info info;
-	php_hone_store_info(&s->m, &info);
-	assert_int_equal(info.recoveries, 1);
-	uint64_t number = 0;
-	assert_int_equal(get(&s->m, "of the writer", &number), -ENOENT);
+	assert_int_equal(info_of(&s->m).recoveries, 1);
+	expect_none(&s->m, "of the writer");
 }
 
 STOPPED_TEST(a_member_that_leaves_meanwhile_loses_no_memory)
 {
 	struct stopped *s = *state;
 	skip_if_nobody_can_be_killed();
-	struct php_hone_store_info before, after;
-	php_hone_store_info(&s->m, &before);
+	struct php_hone_store_info before = info_of(&s->m);
 	struct php_hone_member leaves;
 	assert_ok(php_hone_member_join(&leaves, s->store));
 	(void)reserve_large(&leaves);
 	start_writer(s);
 	php_hone_member_leave(&leaves);
 	end_writer(s, SIGKILL);
-	php_hone_store_info(&s->m, &after);
+	struct php_hone_store_info after = info_of(&s->m);
 	assert_int_equal(after.used, before.used);
 	assert_int_equal(after.slots_used, before.slots_used);
 }

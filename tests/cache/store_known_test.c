@@ -37,8 +37,7 @@ PAIR_TEST(what_was_found_is_known)
 	/* Some of these have the same place in the table. */
 	for (unsigned i = 0; i < 10 * PHP_HONE_KNOWN; i++)
 		assert_int_equal(known(&reader, numbered("other", i)), 0);
-	struct php_hone_store_info info;
-	php_hone_store_info(&writer, &info);
+	struct php_hone_store_info info = info_of(&writer);
 	assert_int_equal(info.hits, 2);
 	assert_int_equal(info.misses, 0);
 	php_hone_member_unpin(&reader);

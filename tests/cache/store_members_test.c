@@ -18,9 +18,8 @@ static unsigned
 churn(struct php_hone_member *m, size_t bytes)
 {
 	static uint64_t number = 1000;
-	struct php_hone_store_info info;
 	unsigned failed = 0;
-	php_hone_store_info(m, &info);
+	struct php_hone_store_info info = info_of(m);
 	for (size_t done = 0; done < 2 * info.size; done += bytes + 128) {
 		const char *name = numbered("churn", number);
 		failed += put(m, name, number++, bytes) != 0;
@@ -56,9 +55,7 @@ PAIR_TEST(what_a_pin_has_stays_through_all)
 		assert_true(whole(old[i], i + 1));
 	php_hone_member_unpin(&reader);
 	/* Now all of it can be had. */
-	struct php_hone_store_info info;
-	php_hone_store_info(&writer, &info);
-	assert_ok(put(&writer, "large", 4, info.largest_value));
+	assert_ok(put(&writer, "large", 4, info_of(&writer).largest_value));
 }
 
 PAIR_TEST(a_pin_nests)
@@ -81,12 +78,10 @@ PAIR_TEST(a_sleeper_is_closed_and_keeps_what_it_has)
 	const struct php_hone_entry *entry = find(&reader, "k");
 	time_passes(1000);
 	/* The largest value asks for all memory: it cannot be had. */
-	struct php_hone_store_info info;
-	php_hone_store_info(&writer, &info);
+	struct php_hone_store_info info = info_of(&writer);
 	assert_int_equal(put(&writer, "large", 2, info.largest_value), -ENOMEM);
 	assert_false(is_open(&reader));
-	php_hone_store_info(&writer, &info);
-	assert_int_equal(info.closed_slots, 1);
+	assert_int_equal(info_of(&writer).closed_slots, 1);
 	assert_int_equal(churn(&writer, 1000), 0);
 	assert_true(whole(entry, 1));
 	/* The next request is not closed. */
@@ -117,9 +112,7 @@ PAIR_TEST(a_closed_reader_has_an_entry_until_the_fetch_ends)
 		php_hone_fetch_end(&reader);
 	}
 	/* It holds nothing back. */
-	struct php_hone_store_info info;
-	php_hone_store_info(&writer, &info);
-	assert_ok(put(&writer, "large", 4, info.largest_value));
+	assert_ok(put(&writer, "large", 4, info_of(&writer).largest_value));
 	php_hone_member_unpin(&reader);
 }
 
@@ -256,16 +249,13 @@ PAIR_TEST(out_of_memory_is_an_error_and_passes)
 /* The old values of a loop do not fill the memory. */
 PAIR_TEST(who_replaces_what_it_found_has_memory)
 {
-	struct php_hone_store_info info;
 	php_hone_member_pin(&writer);
-	php_hone_store_info(&writer, &info);
+	struct php_hone_store_info info = info_of(&writer);
 	assert_ok(put(&writer, "first", 7, 5000));
 	const struct php_hone_entry *first = find(&writer, "first");
 	assert_ok(put(&writer, "k", 0, 5000));
 	for (unsigned i = 1; i < 4 * info.size / 5000; i++) {
-		uint64_t number = 0;
-		assert_ok(get(&writer, "k", &number));
-		assert_int_equal(number, i - 1);
+		expect(&writer, "k", i - 1);
 		assert_ok(put(&writer, "k", i, 5000));
 	}
 	/* What it found while its slot was open is as it was. */
@@ -332,8 +322,7 @@ reading_process(void)
 PAIR_TEST(a_killed_reader_holds_nothing)
 {
 	skip_if_zombies_count_as_alive();
-	struct php_hone_store_info info;
-	php_hone_store_info(&writer, &info);
+	struct php_hone_store_info info = info_of(&writer);
 	assert_ok(put(&writer, "k", 1, 5000));
 	pid_t pid = reading_process();
 	assert_int_equal(put(&writer, "large", 2, info.largest_value), -ENOMEM);

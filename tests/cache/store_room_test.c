@@ -47,7 +47,7 @@ fill_by_two(struct php_hone_store *store, uint32_t ttl)
 		if (m->evicted)
 			reports += 1u << i % 2;
 		m->evicted = false;
-		php_hone_store_info(m, &info);
+		info = info_of(m);
 	}
 	assert_true(ttl == 0 || info.evictions == 0);
 	for (unsigned i = 0; i < 2; i++) {
@@ -112,8 +112,7 @@ TEST(random_traffic_does_not_fragment)
 		php_hone_member_unpin(&m);
 		if (i < turns / 2 || i % 100 != 0)
 			continue;
-		struct php_hone_store_info info;
-		php_hone_store_info(&m, &info);
+		struct php_hone_store_info info = info_of(&m);
 		used += (double)info.used / (double)info.size;
 		looks++;
 	}
@@ -123,8 +122,7 @@ TEST(random_traffic_does_not_fragment)
 	assert_int_equal(failed, 0);
 	assert_true(used / looks > 0.70);
 	/* After all that, the largest value still finds room. */
-	struct php_hone_store_info info;
-	php_hone_store_info(&m, &info);
+	struct php_hone_store_info info = info_of(&m);
 	assert_ok(store_only(&m, 0, info.largest_value, 0));
 	end_store(&m);
 }
@@ -136,9 +134,7 @@ TEST(small_free_blocks_make_room)
 	for (size_t i = 0; i < 1000; i++)
 		assert_ok(store_only(&m, i % 100, 500, 0));
 	assert_true(m.store->shards[0].sums[PHP_HONE_QUICK] != 0);
-	struct php_hone_store_info info;
-	php_hone_store_info(&m, &info);
-	assert_ok(store_only(&m, 0, info.largest_value, 0));
+	assert_ok(store_only(&m, 0, info_of(&m).largest_value, 0));
 	end_store(&m);
 }
 
@@ -231,8 +227,7 @@ compare(double skew, size_t bytes_least, size_t bytes_more)
 	}
 	lru->next[KEYS] = lru->prev[KEYS] = KEYS;
 	struct php_hone_member m = join_new_store(sum / 2, 0);
-	struct php_hone_store_info info;
-	php_hone_store_info(&m, &info);
+	struct php_hone_store_info info = info_of(&m);
 	lru->most = info.size;
 	size_t turns = 1500000 / SLOW;
 	size_t hits = 0;
@@ -255,7 +250,7 @@ compare(double skew, size_t bytes_least, size_t bytes_more)
 	printf("# skew %.2f, %zu to %zu bytes: %.4f of fetches hit, of an "
 	       "ideal LRU %.4f\n",
 		skew, bytes_least, bytes_least + bytes_more, rate, lru_rate);
-	php_hone_store_info(&m, &info);
+	info = info_of(&m);
 	assert_true(info.evictions > 0);
 	assert_int_equal(info.expirations, 0);
 	end_store(&m);
@@ -492,8 +487,7 @@ TEST(expired_entries_go_first)
 	php_hone_member_pin(&m);
 	for (size_t i = 0; i < 1200; i++)
 		assert_ok(store_only(&m, 20000 + i, 850, 0));
-	struct php_hone_store_info info;
-	php_hone_store_info(&m, &info);
+	struct php_hone_store_info info = info_of(&m);
 	unsigned kept = 0;
 	for (size_t i = 0; i < 1800; i++)
 		kept += fetch_only(&m, 10000 + i);

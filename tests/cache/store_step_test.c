@@ -190,9 +190,7 @@ is_sound(const struct step_case *c, unsigned step)
 		get(&m, "cold", &cold) == -EILSEQ || (!c->full && cold != 2))
 		return false;
 	/* Not a block leaks: the largest value finds room. */
-	struct php_hone_store_info info;
-	php_hone_store_info(&m, &info);
-	if (put(&m, "op", 1, info.largest_value) != 0) {
+	if (put(&m, "op", 1, info_of(&m).largest_value) != 0) {
 		printf("# %s, killed at step %u: a block is lost\n", c->name,
 			step);
 		return false;

@@ -114,6 +114,14 @@ key_of(const char *name)
 	return (struct php_hone_key){name, len, hash_of(name, len)};
 }
 
+struct php_hone_store_info
+info_of(struct php_hone_member *member)
+{
+	struct php_hone_store_info info;
+	php_hone_store_info(member, &info);
+	return info;
+}
+
 const char *
 numbered(const char *prefix, uint64_t number)
 {
@@ -349,6 +357,21 @@ get(struct php_hone_member *member, const char *name, uint64_t *number)
 		result = is_whole(entry, number) ? 0 : -EILSEQ;
 	php_hone_fetch_end(member);
 	return result;
+}
+
+void
+expect(struct php_hone_member *member, const char *name, uint64_t number)
+{
+	uint64_t is = 0;
+	assert_ok(get(member, name, &is));
+	assert_int_equal(is, number);
+}
+
+void
+expect_none(struct php_hone_member *member, const char *name)
+{
+	uint64_t is = 0;
+	assert_int_equal(get(member, name, &is), -ENOENT);
 }
 
 const struct php_hone_entry *

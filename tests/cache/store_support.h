@@ -29,6 +29,7 @@ uint64_t hash_of(const char *bytes, size_t len);
 struct php_hone_key key_of(const char *name);
 /* The name of a key, until this thread's next call. */
 const char *numbered(const char *prefix, uint64_t number);
+struct php_hone_store_info info_of(struct php_hone_member *member);
 
 /*
  * Stops the clock by which entries and readers age, before a store is made.
@@ -100,6 +101,9 @@ bool is_whole(const struct php_hone_entry *entry, uint64_t *number);
 bool count_whole(const struct php_hone_entry *entry, void *opaque);
 /* 0 and the number of a value; -ENOENT; -EILSEQ if it is not whole. */
 int get(struct php_hone_member *member, const char *name, uint64_t *number);
+/* The value under a key has this number, or there is none. */
+void expect(struct php_hone_member *member, const char *name, uint64_t number);
+void expect_none(struct php_hone_member *member, const char *name);
 /* The entry of a key, after the end of its fetch. */
 const struct php_hone_entry *find_key(
 	struct php_hone_member *member, const struct php_hone_key *key);

@@ -8,21 +8,6 @@
 #include "inner.h"
 #include "store_support.h"
 
-static void
-expect(struct php_hone_member *m, const char *name, uint64_t number)
-{
-	uint64_t is = 0;
-	assert_ok(get(m, name, &is));
-	assert_int_equal(is, number);
-}
-
-static void
-expect_none(struct php_hone_member *m, const char *name)
-{
-	uint64_t is = 0;
-	assert_int_equal(get(m, name, &is), -ENOENT);
-}
-
 MEMBER_TEST(what_is_stored_is_found)
 {
 	struct php_hone_member *m = *state;
@@ -155,12 +140,11 @@ MEMBER_TEST(clear_removes_all)
 		if (i < 1000 || at_end)
 			assert_ok(put(m, name, i, i % 1000));
 	}
-	struct php_hone_store_info info;
-	php_hone_store_info(m, &info);
+	struct php_hone_store_info info = info_of(m);
 	assert_in_range(info.entries, 1000, 1020);
 	expect(m, "5", 5);
 	php_hone_store_clear(m);
-	php_hone_store_info(m, &info);
+	info = info_of(m);
 	assert_int_equal(info.entries, 0);
 	assert_int_equal(info.hits, 0);
 	expect_none(m, "5");
@@ -188,8 +172,7 @@ MEMBER_TEST(hits_are_counted_rarely_and_rightly)
 MEMBER_TEST(sizes_and_keys_have_limits)
 {
 	struct php_hone_member *m = *state;
-	struct php_hone_store_info info;
-	php_hone_store_info(m, &info);
+	struct php_hone_store_info info = info_of(m);
 	assert_int_equal(put(m, "k", 1, info.largest_value + 256), -EFBIG);
 	assert_int_equal(put(m, "k", 1, SIZE_MAX), -EFBIG);
 	assert_int_equal(put(m, "k", 1, SIZE_MAX / 2), -EFBIG);
@@ -232,7 +215,7 @@ MEMBER_TEST(cancelled_blocks_are_free_again)
 	struct php_hone_member *m = *state;
 	struct php_hone_store_info before;
 	struct php_hone_store_info info;
-	php_hone_store_info(m, &before);
+	before = info_of(m);
 	struct php_hone_key key = key_of("k");
 	struct php_hone_entry *entry;
 	for (size_t bytes = 10; bytes < 1000000; bytes *= 100) {
@@ -242,7 +225,7 @@ MEMBER_TEST(cancelled_blocks_are_free_again)
 		/* Left as by longjmp(): the next call cancels it. */
 		assert_ok(reserve(m, &room, 1, &entry));
 		expect_none(m, "k");
-		php_hone_store_info(m, &info);
+		info = info_of(m);
 		assert_int_equal(info.free, before.free);
 		/* So does the last unpin. */
 		assert_ok(reserve(m, &room, 1, &entry));
@@ -251,7 +234,7 @@ MEMBER_TEST(cancelled_blocks_are_free_again)
 		assert_int_equal(m->locked, 0);
 		php_hone_member_pin(m);
 	}
-	php_hone_store_info(m, &info);
+	info = info_of(m);
 	assert_int_equal(info.free, before.free);
 	assert_int_equal(info.entries, 0);
 }
@@ -440,7 +423,6 @@ MEMBER_TEST(a_key_is_not_the_begin_of_another_one)
 MEMBER_TEST(keys_of_one_hash_fill_one_chain_alone)
 {
 	struct php_hone_member *m = *state;
-	struct php_hone_store_info info;
 	char name[32];
 	uint64_t is = 0;
 	assert_ok(put(m, "other", 7, 10));
@@ -451,7 +433,7 @@ MEMBER_TEST(keys_of_one_hash_fill_one_chain_alone)
 		name_of_one_hash(name, 0);
 		assert_true(has(m, name, 0));
 	}
-	php_hone_store_info(m, &info);
+	struct php_hone_store_info info = info_of(m);
 	assert_int_equal(info.entries, PHP_HONE_CHAIN_MOST + 1);
 	assert_int_equal(info.evictions, 4096 - PHP_HONE_CHAIN_MOST);
 	assert_true(has(m, "other", 7));

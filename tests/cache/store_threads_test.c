@@ -82,8 +82,7 @@ write_one(struct thread *t)
 	} else if (support_below(&t->random, 20) == 0) {
 		php_hone_store_clear(&t->m);
 	} else {
-		struct php_hone_store_info info;
-		php_hone_store_info(&t->m, &info);
+		(void)info_of(&t->m);
 	}
 }
 
@@ -137,8 +136,7 @@ TEST(threads_find_what_is_whole)
 	support_threads(work, threads, THREADS, sizeof(*threads));
 	struct php_hone_member m;
 	assert_ok(php_hone_member_join(&m, run.store));
-	struct php_hone_store_info info;
-	php_hone_store_info(&m, &info);
+	struct php_hone_store_info info = info_of(&m);
 	printf("# found %llu, stored %llu, no room %llu, evicted %llu\n",
 		(unsigned long long)run.found, (unsigned long long)run.stored,
 		(unsigned long long)run.full,
