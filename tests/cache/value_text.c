@@ -464,25 +464,29 @@ is_equal_record(const struct text_made *made, const zend_array *of,
 	return php_hone_record_bytes(of);
 }
 
-/* In exactly the bytes of the value; 8 bytes less are too few, 8 more too many.
- */
+/* In exactly the bytes of the value, twice, since the keys of the first table
+ * are kept; 8 bytes less are too few, 8 more too many. */
 static void
 is_made_in_place(struct php_hone_cold *cold, const void *bytes, size_t size,
 	const struct text_made *made)
 {
 	static struct php_hone_builder builder;
-	char *at = memory_of(made->size);
 	const char *phrase;
-	size_t i = 0;
+	char *at;
 
-	value_must(php_hone_cold_read_to(
-		cold, bytes, size, &builder, at, made->size, &phrase));
-	value_must(Z_TYPE(builder.root) == IS_ARRAY &&
-		   Z_PTR(builder.root) == (void *)at);
-	while (i < made->size && php_hone_is_record(made->bytes + i))
-		i += is_equal_record(made, (const void *)(made->bytes + i),
-			(const void *)(at + i), at);
-	free(at);
+	for (unsigned n = 0; n < 2; n++) {
+		at = memory_of(made->size);
+		value_must(php_hone_cold_read_to(
+			cold, bytes, size, &builder, at, made->size, &phrase));
+		value_must(Z_TYPE(builder.root) == IS_ARRAY &&
+			   Z_PTR(builder.root) == (void *)at);
+		for (size_t i = 0;
+			i < made->size && php_hone_is_record(made->bytes + i);)
+			i += is_equal_record(made,
+				(const void *)(made->bytes + i),
+				(const void *)(at + i), at);
+		free(at);
+	}
 	at = memory_of(made->size - 8);
 	value_must(!php_hone_cold_read_to(
 		cold, bytes, size, &builder, at, made->size - 8, &phrase));

@@ -97,6 +97,15 @@ struct php_hone_cold_table {
 	uint32_t number;  /* the next one */
 };
 
+/* The keys of the first table of a value, to copy them to another value. */
+#define PHP_HONE_COLD_FIRSTS 8
+struct php_hone_cold_first {
+	struct php_hone_buffer bytes; /* cold form, record, strings */
+	uint32_t n, key_bytes, record_bytes, string_bytes;
+	zend_long next;
+	uintptr_t strings_at; /* the address of the strings in that value */
+};
+
 /* One for each process or thread. All zero at first. */
 struct php_hone_cold {
 	struct php_hone_buffer bytes; /* what was written */
@@ -111,6 +120,7 @@ struct php_hone_cold {
 	 * bytes; what elements have as the pointer to a string */
 	struct php_hone_buffer arrays, strings, classes;
 	struct php_hone_buffer keys;
+	struct php_hone_cold_first firsts[PHP_HONE_COLD_FIRSTS];
 	struct php_hone_cold_table string_table, keys_table;
 };
 

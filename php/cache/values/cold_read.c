@@ -617,13 +617,118 @@ read_keys(struct reader *reader, Bucket *buckets, uint32_t n, zend_long *next)
 	return EXPECTED(!crowded) || are_different(reader, buckets, n);
 }
 
+/* Longer keys are not copied to another value. */
+#define FIRST_MOST 2048
+
+/* Where the keys of a first table are kept. It has two bytes at least. */
+static zend_always_inline struct php_hone_cold_first *
+first_of(const struct reader *reader, uint32_t n)
+{
+	return &reader->cold->firsts[(n + reader->at[0] + reader->at[1]) %
+				     PHP_HONE_COLD_FIRSTS];
+}
+
+/* The first table of a value, in place. Copies the keys of another value, if
+ * their bytes are the same. */
+static zend_always_inline bool
+copy_first(struct reader *reader, const struct php_hone_cold_first *first,
+	uint32_t n, zend_long *next)
+{
+	struct php_hone_buffer *arrays = &reader->builder->arrays;
+	struct php_hone_buffer *known = &reader->cold->strings;
+	const unsigned char *from = first->bytes.bytes;
+	size_t record_bytes = first->record_bytes;
+	zend_array *record = (zend_array *)(arrays->bytes + arrays->used);
+	uintptr_t by;
+
+	if (first->n != n || left(reader) < first->key_bytes ||
+		memcmp(reader->at, from, first->key_bytes) != 0 ||
+		arrays->room - arrays->used <
+			record_bytes + first->string_bytes ||
+		!make_room(reader, known, n * sizeof(uintptr_t)))
+		return false;
+	reader->at += first->key_bytes;
+	from += first->key_bytes;
+	memcpy(record, from, record_bytes);
+	arrays->used += record_bytes;
+	arrays->room -= first->string_bytes;
+	memcpy(arrays->bytes + arrays->room, from + record_bytes,
+		first->string_bytes);
+	by = (uintptr_t)(arrays->bytes + arrays->room) - first->strings_at;
+	record->arData = php_hone_record_elements(record, record->nTableMask);
+	/* Keys are different, so each string is new. */
+	for (uint32_t i = 0; i < n; i++) {
+		uintptr_t key = (uintptr_t)record->arData[i].key;
+		if (key == 0)
+			continue;
+		key += by;
+		record->arData[i].key = (zend_string *)key;
+		*(uintptr_t *)(known->bytes + known->used) = key;
+		known->used += sizeof key;
+	}
+	*next = first->next;
+	return true;
+}
+
+/* `at`, `room`: the place of the keys, and the room for arrays and strings
+ * before them. */
+static void
+keep_first(struct reader *reader, struct php_hone_cold_first *first,
+	const struct keys *keys, const unsigned char *at, size_t room)
+{
+	const struct php_hone_buffer *arrays = &reader->builder->arrays;
+	const zend_array *table = record_at(reader, keys->record);
+	size_t key_bytes = (size_t)(reader->at - at);
+	size_t record_bytes = arrays->used - keys->record;
+	size_t string_bytes = room - arrays->room;
+	unsigned char *to;
+
+	first->n = 0;
+	first->bytes.used = 0;
+	if (key_bytes + record_bytes + string_bytes > FIRST_MOST ||
+		!php_hone_buffer_reserve(&first->bytes, FIRST_MOST))
+		return;
+	to = first->bytes.bytes;
+	memcpy(to, at, key_bytes);
+	memcpy(to + key_bytes, table, record_bytes);
+	memcpy(to + key_bytes + record_bytes, arrays->bytes + arrays->room,
+		string_bytes);
+	first->n = table->nNumUsed;
+	first->key_bytes = (uint32_t)key_bytes;
+	first->record_bytes = (uint32_t)record_bytes;
+	first->string_bytes = (uint32_t)string_bytes;
+	first->strings_at = (uintptr_t)(arrays->bytes + arrays->room);
+	first->next = keys->next;
+}
+
+/* Begin a table with its keys and index. */
+static bool
+read_new_keys(struct reader *reader, uint32_t n, struct keys *keys)
+{
+	const unsigned char *at = reader->at;
+	size_t room = reader->builder->arrays.room;
+	struct php_hone_cold_first *first = NULL;
+	Bucket *buckets;
+
+	if (reader->direct && reader->cold->strings.used == 0) {
+		first = first_of(reader, n);
+		if (copy_first(reader, first, n, &keys->next))
+			return true;
+	}
+	buckets = begin_table(reader, n);
+	if (buckets == NULL || !read_keys(reader, buckets, n, &keys->next))
+		return false;
+	if (first != NULL)
+		keep_first(reader, first, keys, at, room);
+	return true;
+}
+
 static void
 read_table(struct reader *reader, uint64_t n, bool has_next, size_t element)
 {
 	struct php_hone_buffer *known = &reader->cold->keys;
 	struct keys keys = {end_of_arrays(reader), ZEND_LONG_MIN};
 	zend_long next = 0;
-	Bucket *buckets;
 
 	if (!take_next(reader, has_next, &next) || !has_bytes(reader, n, 2))
 		return;
@@ -631,9 +736,7 @@ read_table(struct reader *reader, uint64_t n, bool has_next, size_t element)
 		problem(reader, "a table has no keys");
 		return;
 	}
-	buckets = begin_table(reader, (uint32_t)n);
-	if (buckets == NULL ||
-		!read_keys(reader, buckets, (uint32_t)n, &keys.next) ||
+	if (!read_new_keys(reader, (uint32_t)n, &keys) ||
 		!make_room(reader, known, sizeof keys))
 		return;
 	*(struct keys *)(known->bytes + known->used) = keys;

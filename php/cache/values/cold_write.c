@@ -739,6 +739,8 @@ php_hone_cold_free(struct php_hone_cold *cold)
 	free(cold->strings.bytes);
 	free(cold->classes.bytes);
 	free(cold->keys.bytes);
+	for (unsigned i = 0; i < PHP_HONE_COLD_FIRSTS; i++)
+		free(cold->firsts[i].bytes.bytes);
 	free(cold->string_table.places);
 	free(cold->keys_table.places);
 	memset(cold, 0, sizeof *cold);
@@ -751,6 +753,8 @@ php_hone_cold_trim(struct php_hone_cold *cold, size_t keep)
 		      cold->arrays.room + cold->strings.room +
 		      cold->classes.room + cold->keys.room;
 
+	for (unsigned i = 0; i < PHP_HONE_COLD_FIRSTS; i++)
+		room += cold->firsts[i].bytes.room;
 	room += ((size_t)cold->string_table.room + cold->keys_table.room) *
 		sizeof(struct php_hone_cold_place);
 	if (UNEXPECTED(room > keep))
