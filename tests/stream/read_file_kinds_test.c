@@ -118,7 +118,6 @@ DIRECTORY_TEST(pipes_are_read_until_they_end)
 
 DIRECTORY_TEST(a_fifo_is_waited_for)
 {
-	struct hone_file_data file;
 	pid_t child;
 
 	assert_ok(mkfifo("fifo", 0600));
@@ -128,24 +127,18 @@ DIRECTORY_TEST(a_fifo_is_waited_for)
 		write_slowly(open("fifo", O_WRONLY | O_CLOEXEC), 100000);
 		_exit(0);
 	}
-	assert_ok(hone_read_file(&file, "fifo", NULL));
-	assert_content(&file, 100000);
-	free(file.data);
+	is_read("fifo", NULL, 100000);
 	support_exits_with_0(child);
 }
 
 DIRECTORY_TEST(a_fifo_is_not_waited_for_if_told_so)
 {
 	struct hone_file_data file;
-	struct hone_read_attr attr;
+	struct hone_read_attr attr = with_flags(HONE_READ_NONBLOCK);
 	int writer;
 
-	hone_read_attr_init(&attr);
-	attr.flags = HONE_READ_NONBLOCK;
 	assert_ok(mkfifo("fifo", 0600));
-	assert_ok(hone_read_file(&file, "fifo", &attr));
-	assert_int_equal(file.size, 0);
-	free(file.data);
+	is_read("fifo", &attr, 0);
 	writer = open("fifo", O_RDWR | O_CLOEXEC);
 	assert_true(writer >= 0);
 	assert_int_equal(hone_read_file(&file, "fifo", &attr), -EAGAIN);
@@ -157,10 +150,7 @@ DIRECTORY_TEST(devices_are_read_to_their_end_or_the_limit)
 	static const size_t limits[] = {0, 1, 65535, 65536, 1000000};
 	struct hone_file_data file;
 
-	assert_ok(hone_read_file(&file, "/dev/null", NULL));
-	assert_int_equal(file.size, 0);
-	assert_int_equal(((char *)file.data)[0], 0);
-	free(file.data);
+	is_read("/dev/null", NULL, 0);
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		struct record record;
 		struct hone_read_attr attr = recorded(&record);
@@ -213,7 +203,7 @@ DIRECTORY_TEST(what_is_not_open_for_reading_says_so)
 static int
 as_nobody(const char *path)
 {
-	struct hone_read_attr attr;
+	struct hone_read_attr attr = with_flags(HONE_READ_NOATIME);
 	struct hone_file_data file;
 
 	if (geteuid() == 0 &&
@@ -222,8 +212,6 @@ as_nobody(const char *path)
 	if (hone_read_file(&file, "secret", NULL) != -EACCES)
 		return 3;
 	/* O_NOATIME is for the owner only; the file must still be read. */
-	hone_read_attr_init(&attr);
-	attr.flags = HONE_READ_NOATIME;
 	if (hone_read_file(&file, path, &attr) != 0)
 		return 4;
 	return file.size > 0 ? 0 : 5;
@@ -294,12 +282,10 @@ STANDS_FOR(int, madvise, void *address, size_t size, int advice)
 static int
 advices_of(size_t size, unsigned flags)
 {
-	struct hone_read_attr attr;
+	struct hone_read_attr attr = with_flags(flags);
 	struct hone_file_data file;
 
 	make_file("file", size);
-	hone_read_attr_init(&attr);
-	attr.flags = flags;
 	advices = 0;
 	assert_ok(hone_read_file(&file, "file", &attr));
 	assert_content(&file, size);

@@ -73,6 +73,16 @@ recorded(struct record *record)
 	return attr;
 }
 
+static inline struct hone_read_attr
+with_flags(unsigned flags)
+{
+	struct hone_read_attr attr;
+
+	hone_read_attr_init(&attr);
+	attr.flags = flags;
+	return attr;
+}
+
 /* Byte i of every file that these tests make. */
 static inline unsigned char
 content(size_t i)
@@ -121,6 +131,17 @@ assert_content(const struct hone_file_data *file, size_t size)
 	if (memcmp(bytes, contents(size), size) != 0)
 		fail_msg("%zu bytes differ from what the file has", size);
 	assert_int_equal(bytes[size], 0);
+}
+
+/* The file is read whole. */
+static inline void
+is_read(const char *path, const struct hone_read_attr *attr, size_t size)
+{
+	struct hone_file_data file;
+
+	assert_ok(hone_read_file(&file, path, attr));
+	assert_content(&file, size);
+	free(file.data);
 }
 
 /* How many descriptors this process has open. */

@@ -77,12 +77,11 @@ DIRECTORY_TEST(a_huge_file_is_refused_by_its_size)
 DIRECTORY_TEST(what_cannot_be_opened_says_why)
 {
 	struct hone_file_data file, before;
-	struct hone_read_attr attr;
+	struct hone_read_attr attr = with_flags(0);
 	char long_path[5000];
 
 	memset(&file, 0x5a, sizeof(file));
 	before = file;
-	hone_read_attr_init(&attr);
 	memset(long_path, 'x', sizeof(long_path));
 	long_path[sizeof(long_path) - 1] = 0;
 	make_file("file", 1);
@@ -103,35 +102,27 @@ DIRECTORY_TEST(what_cannot_be_opened_says_why)
 DIRECTORY_TEST(paths_begin_at_the_directory)
 {
 	struct hone_file_data file;
-	struct hone_read_attr attr;
+	struct hone_read_attr attr = with_flags(0);
 
-	hone_read_attr_init(&attr);
 	assert_ok(mkdir("below", 0700));
 	make_file("below/file", 12);
 	attr.dirfd = open("below", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(attr.dirfd >= 0);
 	assert_int_equal(hone_read_file(&file, "below/file", &attr), -ENOENT);
-	assert_ok(hone_read_file(&file, "file", &attr));
-	assert_content(&file, 12);
-	free(file.data);
+	is_read("file", &attr, 12);
 	close(attr.dirfd);
 }
 
 DIRECTORY_TEST(a_link_is_followed_unless_told_not_to)
 {
 	struct hone_file_data file;
-	struct hone_read_attr attr;
+	struct hone_read_attr attr = with_flags(HONE_READ_NOFOLLOW);
 
-	hone_read_attr_init(&attr);
 	make_file("file", 12);
 	assert_ok(symlink("file", "link"));
-	assert_ok(hone_read_file(&file, "link", &attr));
-	assert_content(&file, 12);
-	free(file.data);
-	attr.flags = HONE_READ_NOFOLLOW;
+	is_read("link", NULL, 12);
 	assert_int_equal(hone_read_file(&file, "link", &attr), -ELOOP);
-	assert_ok(hone_read_file(&file, "file", &attr));
-	free(file.data);
+	is_read("file", &attr, 12);
 }
 
 /* Set the time of access to long ago. */
@@ -155,19 +146,13 @@ access_is_long_ago(const char *path)
 
 DIRECTORY_TEST(the_time_of_access_can_be_left_alone)
 {
-	struct hone_file_data file;
-	struct hone_read_attr attr;
+	struct hone_read_attr attr = with_flags(HONE_READ_NOATIME);
 
-	hone_read_attr_init(&attr);
 	make_file("file", 12);
 	access_long_ago("file");
-	attr.flags = HONE_READ_NOATIME;
-	assert_ok(hone_read_file(&file, "file", &attr));
-	assert_content(&file, 12);
-	free(file.data);
+	is_read("file", &attr, 12);
 	assert_true(access_is_long_ago("file"));
-	assert_ok(hone_read_file(&file, "file", NULL));
-	free(file.data);
+	is_read("file", NULL, 12);
 	if (access_is_long_ago("file"))
 		print_message("# this file system keeps no time of access\n");
 }

@@ -459,18 +459,14 @@ DIRECTORY_TEST(a_huge_file_is_larger_than_the_memory)
 
 DIRECTORY_TEST(without_the_right_to_o_noatime_it_is_left_out)
 {
-	struct hone_read_attr attr;
-	struct hone_file_data file;
+	struct hone_read_attr attr = with_flags(HONE_READ_NOATIME);
 
 	make_file("file", 12);
-	hone_read_attr_init(&attr);
-	attr.flags = HONE_READ_NOATIME;
 	fresh_world();
 	world.fail_at = 1;
 	world.error = EPERM;
-	assert_ok(hone_read_file(&file, "file", &attr));
+	is_read("file", &attr, 12);
 	assert_int_equal(world.opens, 2);
-	free(file.data);
 }
 
 static const size_t lengths[] = {0, 1, 12, 4096, 65535, 65536, 200000};
@@ -478,18 +474,15 @@ static const size_t lengths[] = {0, 1, 12, 4096, 65535, 65536, 200000};
 
 DIRECTORY_TEST(a_regular_file_takes_four_calls)
 {
-	struct hone_file_data file;
-
 	for (size_t i = 0; i < LENGTHS; i++) {
 		make_file("file", lengths[i]);
 		fresh_world();
-		assert_ok(hone_read_file(&file, "file", NULL));
+		is_read("file", NULL, lengths[i]);
 		assert_int_equal(world.opens, 1);
 		assert_int_equal(world.stats, 1);
 		assert_int_equal(world.reads, 1);
 		assert_int_equal(world.closes, 1);
 		assert_int_equal(world.seeks, 0);
-		free(file.data);
 	}
 }
 
@@ -575,9 +568,7 @@ DIRECTORY_TEST(what_grew_above_the_limit_is_refused)
 	fresh_world();
 	attr.limit = 200000;
 	world.told = 0;
-	assert_ok(hone_read_file(&file, "file", &attr));
-	assert_content(&file, 200000);
-	free(file.data);
+	is_read("file", &attr, 200000);
 }
 
 /* The limit counts the bytes of a file, not the size that the file claims: in
@@ -596,9 +587,7 @@ DIRECTORY_TEST(a_page_that_is_claimed_does_not_exceed_the_limit)
 		for (attr.limit = 0; attr.limit < 23; attr.limit++)
 			assert_int_equal(
 				hone_read_file(&file, "file", &attr), -EFBIG);
-		assert_ok(hone_read_file(&file, "file", &attr));
-		assert_content(&file, 23);
-		free(file.data);
+		is_read("file", &attr, 23);
 	}
 	world.told = 65537;
 	world.reads = 0;
