@@ -20,7 +20,7 @@ TRAITS = ["cpu/traits.c", "cpu/cpuid.c", "cpu/sysfs.c"]
 FAMILIES = {name: f"HONE_IF_{name}(1) + 0" for name in ("x86_64", "aarch64")}
 # Files that are not always compiled.
 CONDITIONS = {
-    "cpu/x86_64.c": FAMILIES["x86_64"], "cpu/aarch64.c": FAMILIES["aarch64"],
+    **{f"cpu/{name}.c": test for name, test in FAMILIES.items()},
     "stream/uring.c": "defined(HONE_WITH_URING)",
     "stream/uring_slot.c": "defined(HONE_WITH_URING)",
     "stream/uring_none.c": "!defined(HONE_WITH_URING)"}

@@ -5,11 +5,8 @@
 #include <hone/cpu.h>
 #include "../part.h"
 #include "detect.h"
-#if HONE_IF_x86_64(1) + 0
-#include <cpuid.h>
-#ifdef __GLIBC__
+#if HONE_IF_x86_64(1) + 0 && defined(__GLIBC__)
 #include <gnu/libc-version.h>
-#endif
 #endif
 
 /* Bit position: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. */

@@ -2,13 +2,19 @@
 #ifndef HONE_CPU_DETECT_H
 #define HONE_CPU_DETECT_H
 /*
- * cpu.c has the public functions of features; x86_64.c and aarch64.c detect
- * those of their family. traits.c has the public functions of caches and
- * traits. cpuid.c reads them by CPUID, and has the rows of the CPUs that were
- * measured. sysfs.c reads the sizes of the caches.
+ * cpu.c has the public functions of features, and detects those of a family
+ * without variants; x86_64.c and aarch64.c detect those of their family.
+ * traits.c has the public functions of caches and traits. cpuid.c detects both:
+ * by CPUID and the rows of the CPUs that were measured, or without them on
+ * other families. sysfs.c reads the sizes of the caches.
  */
 #include <stddef.h>
 #include <stdint.h>
+#include "../part.h"
+#if HONE_IF_x86_64(1) + 0
+/* Only here: it has no guard in GCC 10, and hone.c joins the sources. */
+#include <cpuid.h>
+#endif
 
 #define HONE_CACHE_LEVELS 3
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <cpuid.h>
 #include <hone/cpu.h>
 #include "detect.h"
 
