@@ -116,20 +116,27 @@ parse_compression(struct job *job)
 	return level ? parse_level(job, level) : 0;
 }
 
-/* The names of archives that -O gce writes. */
+/* Returns whether the name ends with one of these, which end with NULL. */
 static bool
-may_be_gce(const char *name)
+ends_with_one(const char *name, const char *const ends[])
 {
-	static const char *const ends[] = {".tar.gz", ".tgz"};
 	size_t length = strlen(name);
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+	for (size_t i = 0; ends[i]; i++) {
 		size_t n = strlen(ends[i]);
 		if (length > n && strcasecmp(name + length - n, ends[i]) == 0)
 			return true;
 	}
 	return false;
 }
+
+/* The names of archives that -O gce writes. */
+static const char *const gce_ends[] = {".tar.gz", ".tgz", NULL};
+
+/* Packings and archives that hone knows by nothing else. The ends of a host's
+ * name are not among them: a disk may have its name. */
+static const char *const packed_ends[] = {
+	".lz4", ".lzma", ".lzo", ".lz", ".7z", ".rar", ".wim", ".ovf", NULL};
 
 /* Returns whether DST is an export or a device: none is packed by its name. */
 static bool
@@ -160,6 +167,8 @@ format_of_name(const struct job *job, enum image_packing *packing)
 	*packing = image_packing_by_suffix(job->name, &length);
 	if (!image_packing_writable(*packing) || has_fixed_size(job))
 		*packing = IMAGE_PACKING_NONE;
+	if (ends_with_one(job->name, packed_ends) && !has_fixed_size(job))
+		return NULL;
 	if (*packing == IMAGE_PACKING_NONE)
 		return image_format_by_suffix(job->name);
 	char *name = strndup(job->name, length);
@@ -206,7 +215,7 @@ parse_format(struct job *job, enum image_packing *packing)
 	if (named)
 		return 0;
 	char list[CLI_FORMATS];
-	if (may_be_gce(job->name))
+	if (ends_with_one(job->name, gce_ends))
 		return cli_fail(job->name,
 			"the name does not say which format; add one of: %s "
 			"(gce is the archive that Google imports)",

@@ -173,17 +173,12 @@ image_foreign_driver(const char *name)
 const struct image_format *
 image_format_by_suffix(const char *path)
 {
-	/* Packings and archives that are neither read nor written. */
-	static const char packed[] = ".lz4 .lzma .lzo .lz .Z .br .zip .7z .rar "
-				     ".cab .wim .ovf";
-
 	for (size_t i = 0; i < COUNT(formats); i++)
 		if (listed(formats[i]->suffixes, suffix_of(path)))
 			return formats[i];
 	/* A suffix of no format means raw: "debian-12.5", "disk.old". */
 	return foreign_by_suffix(path) || path[image_unpack_name(path)] ||
-			       image_archive_by_suffix(path) ||
-			       listed(packed, suffix_of(path))
+			       image_archive_by_suffix(path)
 		       ? NULL
 		       : &image_format_raw;
 }

@@ -211,7 +211,8 @@ def test_the_name_says_how(work, hone):
             ([], "a.img.zst", "zst"), ([], "a.GZ", "gz"), ([], "a.raw.gz", "gz"),
             (["-O", "raw"], "a.zst", "zst"), (["--pack", "none"], "a.zst", "none"),
             (["--pack", "zst"], "a.gz", "zst"), (["--pack", "gzip"], "a", "gz"),
-            (["-O", "raw"], "a.tar.gz", "none"),
+            (["-O", "raw"], "a.tar.gz", "none"), (["-O", "raw"], "a.7z.gz", "gz"),
+            ([], "a.example.br", "none"), ([], "a.example.zip.gz", "gz"),
             (["-O", "raw"], "a.qcow2.gz", "none"),
             (["-O", "qcow2"], "a.zst", "qcow2")):
         target = work / name
