@@ -22,6 +22,8 @@
 #define BLOCK_RLE 1
 #define BLOCK_COMPRESSED 2
 #define BLOCK_CONTENT 131072
+/* The most content for each byte of a file: of blocks of one byte, repeated. */
+#define MOST_OF_BYTE (BLOCK_CONTENT / (BLOCK_HEADER + 1))
 /* Bytes of the dictionary's ID, by the last two bits of the descriptor. */
 static const unsigned id_bytes[] = {0, 1, 2, 4};
 /* Bytes of the content's size, by the first two bits. */
@@ -172,8 +174,9 @@ sum_rows(struct image_store *store, uint64_t at, uint64_t end, size_t row,
 	return rc;
 }
 
-/* The table is used only if its frames are all that is in front of it. The
- * reader of the content compares the size with what came. */
+/* The table is used only if its frames are all that is in front of it, and
+ * may have as much content. The reader of the content compares the size with
+ * what came. */
 static int
 zstd_size(struct image_store *store, uint64_t memory, uint64_t *size,
 	struct image_error *err)
@@ -200,7 +203,7 @@ zstd_size(struct image_store *store, uint64_t memory, uint64_t *size,
 		image_le32(header + 4) != count * row + TABLE_END)
 		return rc;
 	rc = sum_rows(store, rows, last, row, sums, err);
-	if (rc == 0 && sums[0] == begin)
+	if (rc == 0 && sums[0] == begin && sums[1] / MOST_OF_BYTE <= begin)
 		*size = sums[1];
 	return rc;
 }

@@ -398,7 +398,9 @@ def test_the_table_has_the_size(work, hone):
     for data, size in ((sound, 30 * MI + 512), (many, 30 * MI + 512),
                        (table_of([]), 0), (sound + sound, None),
                        (sound[:-9] + b"\0" + sound[-9:], None),
-                       (frames_ + table_of(rows[1:]), None)):
+                       (frames_ + table_of(rows[1:]), None),
+                       # more than so many bytes may have
+                       (frames_ + table_of([*rows, *[[0, 1 << 31]] * 20]), None)):
         other.write_bytes(data)
         assert hone.json("info", "--json", "-f", "raw", other)["virtual_size"] == size
     hone.ok("compare", "-q", "--strict", path, disk)
