@@ -122,6 +122,13 @@ share(const struct rounds *rounds, const struct image_open *how)
 	return large > 1 ? memory / large : memory;
 }
 
+static bool
+may_have_holes(const struct rounds *rounds)
+{
+	return rounds->count == 1 &&
+	       image_unpack_decoder(rounds->list[0])->zeros;
+}
+
 /* Owns the stream, and closes it on failure. */
 static int
 unpack_stream(struct image_stream *stream, const struct rounds *rounds,
@@ -130,12 +137,12 @@ unpack_stream(struct image_stream *stream, const struct rounds *rounds,
 {
 	/* A look at an image needs few bytes. Further threads have buffers,
 	 * which only the single round of a file has memory for. One thread
-	 * reports no holes, so a single CPU has two. */
+	 * reports no holes, so a single CPU has two for a packing with any. */
 	unsigned cpus = image_cpus();
-	unsigned threads = how->inspect || rounds->count > 1 ? 1
-			   : how->threads                    ? how->threads
-			   : cpus > 1                        ? cpus
-							     : 2;
+	unsigned threads = how->inspect || rounds->count > 1     ? 1
+			   : how->threads                        ? how->threads
+			   : cpus > 1 || !may_have_holes(rounds) ? cpus
+								 : 2;
 	uint64_t memory = share(rounds, how);
 	int rc = 0;
 
