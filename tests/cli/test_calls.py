@@ -122,17 +122,25 @@ NAMES = {"link": [], "link alone": NO_RENAME, "rename": [NO_TMPFILE],
          "plain rename": [NO_TMPFILE, *NO_RENAME, *NO_LINK]}
 
 
+@pytest.mark.parametrize("link", [False, True])
 @pytest.mark.parametrize("rules", NAMES.values(), ids=NAMES)
-def test_what_appears_meanwhile_is_not_replaced_without_force(hone, image, out, rules):
-    """In each way by which the new file gets its name."""
+def test_what_appears_meanwhile_is_not_replaced_without_force(
+        hone, image, out, rules, link):
+    """In each way by which the new file gets its name. A link may lead nowhere."""
     with Stalled(Without(hone, *rules), "convert", image("filled_ext4"),
                  out / "d") as held:
-        (out / "d").write_bytes(b"precious")
+        if link:
+            os.symlink("nowhere", out / "d")
+        else:
+            (out / "d").write_bytes(b"precious")
         status, _, error = held.go_on()
     assert status == 1
     assert b"already exists" in error
     assert os.listdir(out) == ["d"]
-    assert (out / "d").read_bytes() == b"precious"
+    if link:
+        assert os.readlink(out / "d") == "nowhere"
+    else:
+        assert (out / "d").read_bytes() == b"precious"
 
 
 def test_a_directory_that_cannot_be_synced_loses_the_new_file(hone, strace, small, out):
