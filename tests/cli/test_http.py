@@ -38,6 +38,7 @@ BLOCK = 128 * KI
 # A label of a name has at most 63 bytes: no name server is asked.
 NOWHERE = "n" * 64 + ".invalid"
 
+
 @pytest.fixture(autouse=True)
 def with_libcurl(request, hone):
     """Skips in a build without libcurl; one test is of that build."""
@@ -629,7 +630,7 @@ def test_proc_has_no_secret_of_the_address_of_a_list(web, small):
         port = server.getsockname()[1]
         done = web.run("digest", "--timeout", "1", "--expect",
                        f"@https://me:hidden@127.0.0.1:{port}/sums?hidden",
-                            small, env=CLEAN)
+                       small)
         thread.join()
     assert done.returncode and b"hidden" not in done.stderr
     assert seen and not any(b"hidden" in text for text in seen), seen

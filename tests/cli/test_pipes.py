@@ -404,8 +404,9 @@ def test_a_reader_that_stops_is_one_sentence(hone, disk, tmp_path):
         done = hone.run("convert", *words, "-", stdout=writer, **how)
         os.close(writer)
         assert done.returncode == 1, done
-        assert re.fullmatch(rb"hone: stdout: cannot be written at offset \d+: "
-                            rb"Broken pipe\n", done.stderr), done
+        offset = b"0" if "qcow2" in words else rb"\d+"
+        assert re.fullmatch(b"hone: stdout: cannot be written at offset " + offset +
+                            b": Broken pipe\n", done.stderr), done
 
 
 def test_a_disguised_disk_does_not_reach_stdout(hone, tmp_path):
