@@ -369,8 +369,10 @@ one_step(struct worker *w)
 		w->n_kept = w->steps = 0;
 	}
 	while (found && w->at < shape->reads + shape->stores) {
-		struct php_hone_key key = key_of(numbered(
-			"key-", support_below(&w->random, shape->keys)));
+		char name[24]; /* others make names while this one waits */
+		strcpy(name, numbered("key-",
+				     support_below(&w->random, shape->keys)));
+		struct php_hone_key key = key_of(name);
 		found = w->at++ < shape->reads && read_and_keep(w, &key);
 		if (!found)
 			store_value(w, &key);
