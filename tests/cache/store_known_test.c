@@ -46,6 +46,32 @@ PAIR_TEST(what_was_found_is_known)
 	php_hone_member_unpin(&reader);
 }
 
+PAIR_TEST(what_ended_is_not_known)
+{
+	struct php_hone_key key = key_of("k");
+	uint64_t number;
+	assert_ok(put(&writer, "k", 1, 100));
+	php_hone_member_pin(&reader);
+	assert_int_equal(found(&reader, "k"), 1);
+	assert_ok(put(&writer, "k", 2, 100));
+	assert_int_equal(known(&reader, "k"), 0);
+	assert_int_equal(found(&reader, "k"), 2);
+	assert_int_equal(known(&reader, "k"), 2);
+	assert_ok(php_hone_store_delete(&writer, &key));
+	assert_int_equal(known(&reader, "k"), 0);
+	assert_ok(put(&writer, "k", 3, 100));
+	assert_int_equal(found(&reader, "k"), 3);
+	php_hone_store_clear(&writer);
+	assert_int_equal(known(&reader, "k"), 0);
+	assert_ok(put(&writer, "k", 4, 100));
+	assert_int_equal(found(&reader, "k"), 4);
+	for (unsigned i = 0; i < 30000; i++)
+		assert_ok(put(&writer, numbered("key", i), 5, 1000));
+	assert_int_equal(get(&writer, "k", &number), -ENOENT); /* evicted */
+	assert_int_equal(known(&reader, "k"), 0);
+	php_hone_member_unpin(&reader);
+}
+
 /* Two keys of one chain: to clear it ends the second one, too. */
 PAIR_TEST(a_cleared_chain_is_not_known)
 {
