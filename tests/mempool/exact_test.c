@@ -578,6 +578,35 @@ TEST(a_cache_that_is_full_keeps_what_was_put_last)
 	closed_and_destroyed(pool, other);
 }
 
+/* Magazines of the user's with n of 16 objects, of which 12 make a full one. */
+TEST(a_magazine_that_is_put_is_divided)
+{
+	static const size_t sizes[] = {0, 1, 11, 12, 13, 16};
+	struct hone_mempool *pool = exact_pool(100, 16, 2);
+	struct hone_mempool_cache *c = opened(pool);
+	void *all[100];
+
+	for (int i = 0; i < 36; i++) {
+		size_t n = sizes[i / 6], loaded = sizes[i % 6];
+		struct hone_mempool_magazine *m = hone_mempool_get_magazine(c);
+		size_t left = 100 - m->count;
+
+		assert_ok(hone_mempool_get_bulk(c, all, left));
+		while (m->count > n)
+			all[left++] = m->objects[--m->count];
+		while (m->count < n)
+			m->objects[m->count++] = all[--left];
+		for (size_t k = 0; k < loaded; k++)
+			hone_mempool_put(c, all[--left]);
+		audited(pool, n + left);
+		hone_mempool_put_magazine(c, m);
+		audited(pool, left);
+		hone_mempool_put_bulk(c, all, left);
+		audited(pool, 0);
+	}
+	closed_and_destroyed(pool, c);
+}
+
 /* The pool has one magazine for each 448 of 512 objects. */
 TEST(there_are_magazines_for_all_objects)
 {

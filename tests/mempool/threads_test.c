@@ -242,6 +242,7 @@ TEST(each_object_is_one_threads_at_a_time)
 			shapes[i].cache_size, shapes[i].caches);
 
 		attr.flags |= shapes[i].flags;
+		print_message("# shape %zu\n", i);
 		churned(attr, shapes[i].n, shapes[i].pin);
 	}
 }
