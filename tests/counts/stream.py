@@ -18,8 +18,8 @@ BATCH_PLAIN = 1
 
 LARGE = 700 << 10
 REPLY = 8 << 10
-LINE = b"x" * 63 + b"\n"
-LINES = (1 << 20) // len(LINE)
+# Lines of which some cross the end of the buffer, and a part of one.
+TEXT = ((b"x" * 79 + b"\n") * 13108)[:1 << 20]
 FILES = 300
 ROOM = ctypes.create_string_buffer(LARGE)
 
@@ -99,14 +99,14 @@ def large_read(directory):
 
 
 def lines(directory):
-    path = written(directory, "lines", LINE * LINES)
+    path = written(directory, "lines", TEXT)
     reader = stream(os.open(path, os.O_RDONLY))
 
     def run():
-        count, line = 0, VOID()
-        while read_line(reader, line, 10, SIZE_MAX) == len(LINE):
-            count += 1
-        return count == LINES
+        lengths, line = [], VOID()
+        while (got := read_line(reader, line, 10, SIZE_MAX)) > 0:
+            lengths.append(got)
+        return got == 0 and lengths == [len(each) for each in TEXT.splitlines(True)]
     return run
 
 
