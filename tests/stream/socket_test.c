@@ -515,13 +515,14 @@ struct wait_case {
 };
 
 static void
-waits_as(const struct wait_case *c)
+waits_by(const struct wait_case *c, int flags)
 {
 	struct hone_stream *s;
 	char buf[100];
 	int fds[2];
 
 	s = begin(fds, c->steps, 4);
+	assert_ok(fcntl(fds[0], F_SETFL, flags));
 	if (c->deadline >= 0)
 		hone_stream_set_deadline(s, NOW + c->deadline);
 	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), c->got);
@@ -532,6 +533,13 @@ waits_as(const struct wait_case *c)
 	if (c->deadline < 0)
 		assert_int_equal(calls.clocks, 0);
 	end(s, fds);
+}
+
+static void
+waits_as(const struct wait_case *c)
+{
+	waits_by(c, 0);
+	waits_by(c, O_NONBLOCK);
 }
 
 TEST(signals_do_not_put_the_deadline_off)
