@@ -509,5 +509,7 @@ int output_begin(
 /* The caller must have synced output->fd. */
 int output_commit(struct output *output);
 void output_abandon(struct output *output);
+/* Returns whether the folder is one of devices. /dev/shm has files. */
+bool output_is_of_devices(const char *folder);
 
 #endif

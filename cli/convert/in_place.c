@@ -6,9 +6,22 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "convert/convert.h"
+
+static int
+refuse_absent(const struct job *job, const struct image_path *path)
+{
+	char folder[64];
+
+	snprintf(folder, sizeof(folder), "/proc/self/fd/%d", path->directory);
+	return cli_fail(job->name, "does not exist%s",
+		output_is_of_devices(folder)
+			? ""
+			: "; without -n, hone makes the file");
+}
 
 /*
  * Returns CLI_FAILED after a message if DST is a file or device of SRC. For a
@@ -34,10 +47,10 @@ refuse_source(const struct job *job)
 	bool same = path.fd >= 0 &&
 		    (S_ISBLK(path.st.st_mode) || job->write.in_place) &&
 		    image_source_uses(job->src, path.fd);
+	int rc = absent ? refuse_absent(job, &path) : 0;
 	image_path_close(&path);
-	if (absent)
-		return cli_fail(job->name,
-			"does not exist; without -n, hone makes the file");
+	if (rc != 0)
+		return rc;
 	return same ? cli_fail(job->name, "is the source, or a file of it") : 0;
 }
 

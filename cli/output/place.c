@@ -85,9 +85,8 @@ open_directory(struct output *output, struct image_path *path)
 	return 0;
 }
 
-/* Returns whether the folder is one of devices. /dev/shm has files. */
-static bool
-is_of_devices(const char *folder)
+bool
+output_is_of_devices(const char *folder)
 {
 	char *real = realpath(folder, NULL);
 	bool found =
@@ -106,7 +105,7 @@ check_name(struct output *output, const struct image_path *path)
 	if (!*path->name)
 		return output_refuse(output, "is not the name of a file");
 	/* A file there would take memory, and be gone at the next start. */
-	if (path->fd < 0 && is_of_devices(output->folder))
+	if (path->fd < 0 && output_is_of_devices(output->folder))
 		return output_refuse(
 			output, "does not exist; hone makes no file in /dev");
 	return 0;

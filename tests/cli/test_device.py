@@ -651,6 +651,8 @@ def test_no_file_is_made_in_place(hone, work):
     said = hone.fails("convert", "-n", source, target)
     assert said.endswith(": does not exist; without -n, hone makes the file")
     assert not target.exists()
+    said = hone.fails("convert", "-n", source, "/dev/hone-nosuch")
+    assert said.endswith("/dev/hone-nosuch: does not exist")
     target.write_bytes(stale(MIB))
     said = hone.fails("convert", "-n", source, target)
     assert said.endswith("has 1048576 bytes, and the image has 2097152")
