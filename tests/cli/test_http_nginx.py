@@ -456,6 +456,15 @@ def test_a_server_that_wants_tls(web, nginx):
             said = web.fails("info", f"http://127.0.0.1:{server.port}/a", code=code)
             assert "/a: cannot be read at offset 0: " in said
             assert said.endswith(asks)
+    # A proxy answers, or the address is not the user's.
+    with Raw(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") as bad:
+        url = f"http://127.0.0.1:{bad.port}"
+        with Server(b"", lambda handler, _: handler.status(302, Location=url)) as server:
+            for address, env in (("s3://bucket/a", {"AWS_ENDPOINT_URL": url}),
+                                 (f"http://{NOWHERE}/a", {"http_proxy": url}),
+                                 (server.url(), {})):
+                said = web.fails("info", address, env=env)
+                assert said.endswith("the server answered 400"), address
 
 
 def test_tls_that_fails_after_the_first_answer(web, nginx, out):

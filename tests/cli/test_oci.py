@@ -478,6 +478,11 @@ def test_a_token_that_is_not_taken_ends_the_copy(oci, registry, disk):
     tokens = Tokens(registry, lasts=0)
     assert "the server answered 401 (unauthorized)" in oci.refuses()
     assert len(tokens.asked) == 1
+    # No hint at TLS: the address of the token is the registry's.
+    registry.first = lambda handler, request: (
+        handler.status(400) if request.path.startswith("/token")
+        else tokens.judge(handler, request))
+    assert oci.refuses().endswith(": the server answered 400")
 
 
 def test_a_token_goes_to_the_registry_alone(oci, registry, disk):

@@ -228,6 +228,7 @@ http_target_parse(struct http_target *target, const char *address,
 	if (how->request) {
 		target->foreign = how->request->foreign;
 		target->auth = how->request->auth;
+		target->derived = !target->auth;
 		if (target->auth)
 			target->auth->users++;
 	}
@@ -241,9 +242,10 @@ http_target_parse(struct http_target *target, const char *address,
 		return image_no_memory(err);
 	target->public_redirects = how->network.public_redirects;
 	target->trace = how->network.http_trace;
-	int rc = strncmp(address, "s3:", 3) == 0
-			 ? http_s3_parse(target, address, name, err)
-			 : parse_address(target, address, name, err);
+	bool s3 = strncmp(address, "s3:", 3) == 0;
+	target->derived = target->derived || s3;
+	int rc = s3 ? http_s3_parse(target, address, name, err)
+		    : parse_address(target, address, name, err);
 	if (rc == 0 && how->request && how->request->user)
 		rc = set_user(target, how->request, err);
 	if (rc == 0)

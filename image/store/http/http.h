@@ -97,6 +97,8 @@ struct http_target {
 	const struct image_trace *trace;
 	/* no host is the user's: a server chose the address */
 	bool foreign;
+	/* the user's address has another scheme: s3:, or oci: of a token */
+	bool derived;
 	/* NULL: none */
 	struct image_auth *auth;
 };

@@ -177,7 +177,8 @@ http_way_with_tls(const struct http_transfer *t)
 {
 	const char *url = http_transfer_url(t);
 
-	if (t->http->open || !t->named || proxy_of(url) ||
+	if (t->http->open || !t->named || t->http->target.derived ||
+		proxy_of(url) ||
 		strncasecmp(url, "http:", strlen("http:")) != 0)
 		return "";
 	return t->http->target.auth
