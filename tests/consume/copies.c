@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Three libraries in one process: hone.c in this program, hone.c in a module,
- * which is this file with -DMODULE, and libhone.so. The arguments are the paths
- * of the last two. Each library has its own state. The module is unloaded while
- * a thread that has used its pools runs on.
+ * Three libraries in one process: hone.c in this program, hone.c or libhone.a
+ * in a module, which is this file with -DMODULE, and libhone.so. The arguments
+ * are the paths of the last two. Each library has its own state. The module is
+ * unloaded while a thread that has used its pools runs on.
  */
 #include <dlfcn.h>
 #include <pthread.h>

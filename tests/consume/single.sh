@@ -12,6 +12,7 @@ top=$(cd "$here/../.." && pwd)
 . "$top/tests/support/tap.sh"
 staged=$(cd "$1" && pwd)
 library=$(find "$staged" -name libhone.so)
+archive=$(find "$staged" -name libhone.a)
 mkdir -p "$2"
 work=$(cd "$2" && pwd)
 all=${3:-}
@@ -78,12 +79,16 @@ exports_are_those_of_the_library() {
         diff wants has
 }
 
-# With the object of another test, too. -rdynamic exports what is not hidden.
+# With the object of another test, too. -rdynamic exports what is not hidden. Then the
+# module has libhone.a in place of hone.c.
 copies_in_a_process() {
     gcc -shared -fPIC -DMODULE -I. -o module.so "$here/copies.c" gcc.o -pthread &&
         gcc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -rdynamic -I. -o copies \
             "$here/copies.c" gcc.o -ldl -pthread &&
-        ./copies ./module.so "$library"
+        ./copies ./module.so "$library" &&
+        gcc -shared -fPIC -DMODULE -I. -o archive.so "$here/copies.c" "$archive" \
+            -Wl,--exclude-libs,ALL -pthread &&
+        ./copies ./archive.so "$library"
 }
 
 # The variants of another CPU, or none.
