@@ -464,6 +464,65 @@ PAIR_TEST(readers_of_many_warm_values_keep_no_more)
 	php_hone_member_unpin(&reader);
 }
 
+/* 100 of 3,500 values. They are neighbours: the hand looks at 1/64 of the
+ * memory. */
+PAIR_TEST(readers_of_a_few_neighbours_keep_no_more)
+{
+	writer.packs = true;
+	hold(100);
+	for (unsigned i = 0; writer.n_packs == 0; i++)
+		assert_ok(put_form(&writer, numbered("w", i), i, BYTES, false));
+	assert_int_equal(info_of(&writer).closed_slots, 1);
+	php_hone_member_unpin(&reader);
+}
+
+/* No value can be packed, so fetches that copy would free nothing. Each 17th
+ * search tries to pack. */
+PAIR_TEST(requests_go_on_while_packing_is_in_vain)
+{
+	uint64_t number = 0;
+	writer.packs = true;
+	for (unsigned n = 0; n < 12000; n++) {
+		if (n % 30 == 0)
+			php_hone_member_pin(&reader);
+		assert_ok(put_form(&writer, numbered("w", n), n, BYTES, false));
+		for (unsigned i = 0; i < 20 && i * 99 <= n; i++)
+			(void)get(&reader, numbered("w", n - i * 99), &number);
+		while (php_hone_store_to_pack(&writer) != NULL)
+			php_hone_fetch_end(&writer);
+		if (n % 30 == 29)
+			php_hone_member_unpin(&reader);
+	}
+	assert_in_range(info_of(&writer).closed_slots, 0, 5);
+}
+
+/* To close slots again would free nothing. */
+PAIR_TEST(requests_are_not_closed_for_warm_values_of_closed_ones)
+{
+	struct php_hone_member young;
+	uint64_t number = 0;
+	writer.packs = true;
+	php_hone_member_pin(&reader);
+	for (unsigned n = 0; n < 3400; n++) {
+		assert_ok(put_form(&writer, numbered("h", n), n, BYTES, false));
+		if (n % 64 < 24)
+			assert_ok(get(&reader, numbered("h", n), &number));
+	}
+	php_hone_readers_close(writer.store, 0);
+	assert_ok(php_hone_member_join(&young, writer.store));
+	php_hone_member_pin(&young);
+	for (unsigned n = 0; n < 7000; n++) {
+		bool cold = presses();
+		assert_ok(put_form(&writer, numbered("w", n), n,
+			cold ? BYTES / 4 : BYTES, cold));
+		pack_all(&writer);
+	}
+	assert_int_equal(info_of(&writer).closed_slots, 1);
+	php_hone_member_unpin(&young);
+	php_hone_member_leave(&young);
+	php_hone_member_unpin(&reader);
+}
+
 /* Units that the hand passed in a store. It makes less than one turn. */
 static uint32_t
 passed_by_a_store(unsigned number)

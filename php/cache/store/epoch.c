@@ -365,6 +365,16 @@ php_hone_readers_sum(const struct php_hone_store *store, uint64_t with)
 }
 
 bool
+php_hone_readers_hold(const struct php_hone_store *store,
+	const struct php_hone_readers *readers,
+	const struct php_hone_entry *entry)
+{
+	unsigned region =
+		php_hone_region_of(store, php_hone_offset(store, entry));
+	return (readers->held[region / 64] >> region % 64 & 1) != 0;
+}
+
+bool
 php_hone_readers_have(const struct php_hone_store *store,
 	const struct php_hone_readers *readers,
 	const struct php_hone_entry *entry, uint64_t retired)
@@ -386,7 +396,7 @@ php_hone_readers_have(const struct php_hone_store *store,
 	unsigned region =
 		php_hone_region_of(store, php_hone_offset(store, entry));
 	uint64_t bit = (uint64_t)1 << region % 64;
-	if ((readers->held[region / 64] & bit) != 0)
+	if (php_hone_readers_hold(store, readers, entry))
 		return true;
 	for (unsigned i = 0; i < readers->n_closed; i++) {
 		const struct php_hone_closed *closed = &readers->closed[i];

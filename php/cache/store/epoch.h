@@ -66,6 +66,10 @@ uint64_t php_hone_readers_sum(
 bool php_hone_readers_have(const struct php_hone_store *store,
 	const struct php_hone_readers *readers,
 	const struct php_hone_entry *entry, uint64_t retired);
+/* Whether an open slot has found an entry in the region of that one. */
+bool php_hone_readers_hold(const struct php_hone_store *store,
+	const struct php_hone_readers *readers,
+	const struct php_hone_entry *entry);
 
 /* Seconds after which a pin is closed if memory is short. */
 #define PHP_HONE_CLOSE_AFTER 1

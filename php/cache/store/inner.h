@@ -71,8 +71,8 @@ struct php_hone_shard {
 	uint32_t n_claims;
 	uint32_t spare_pause; /* calls of evict_ahead() that spare no cold
 				 entries */
-	/* Units that the hand has looked at, and those of them that readers
-	 * have and that have a cold form: keep_less_warm(). */
+	/* Units that the hand has looked at, and those of them that open slots
+	 * have and that could be packed: keep_less_warm(). */
 	uint32_t warm_seen, warm_had;
 	/* The last request for room that failed, and why: failure_sum(). */
 	uint32_t failed_units;

@@ -10,7 +10,10 @@
  *	look ahead    no new pins, if readers have half of what is next and the
  *	              value takes a quarter of the reserve
  *	evict ahead   the hand, until the reserve is full again,
- *	              if less than the reserve is free: 1/64 of the shard
+ *	              if less than the reserve is free: 1/64 of the shard;
+ *	              no new pins, if readers have three quarters of what it
+ *	              passes; closes all slots, if they have a quarter as warm
+ *	              values
  *	a free block
  *	fail          if the same has failed a moment ago
  *	evict         the hand, for a small value; then windows: neighbours
@@ -242,7 +245,7 @@ struct pass {
 	uint32_t units;     /* of victims */
 	uint32_t seen;      /* units of entries that the hand looked at */
 	uint32_t had;       /* units of them that readers have */
-	uint32_t had_warm;  /* units of those that have a cold form */
+	uint32_t had_warm;  /* units of those that could be packed */
 	uint32_t pack_left; /* units that may still be left to be packed; 0
 			       once one of them found no room */
 	uint64_t cold_left; /* cold entries that may still be passed over */
@@ -404,7 +407,12 @@ hand_step(struct pass *pass)
 	}
 	if (!expired && pass_had(pass, entry)) {
 		pass->had += php_hone_word_units(word);
-		if (php_hone_is_packable(entry))
+		/* What closed slots have is not given back if they are closed
+		 * again. */
+		if (php_hone_is_packable(entry) &&
+			php_hone_word_units(word) <= PACK_UNITS &&
+			php_hone_readers_hold(
+				pass->store, &pass->readers, entry))
 			pass->had_warm += php_hone_word_units(word);
 		/* To pack what readers have would free nothing. */
 		if (pass->much || pass->packer != NULL)
@@ -501,7 +509,8 @@ look_ahead(struct php_hone_store *store, struct php_hone_shard *shard,
 		php_hone_readers_keep_nothing(store);
 }
 
-/* Closes all slots if readers have too many warm entries. */
+/* After a pass that could pack: closes all slots if readers have too many warm
+ * entries. */
 static void
 keep_less_warm(const struct pass *pass)
 {
@@ -566,7 +575,7 @@ evict_ahead(struct php_hone_member *member, struct php_hone_shard *shard)
 	pass_retire(&pass);
 	if (pass.had > pass.seen / (MOST_HAD + 1) * MOST_HAD)
 		php_hone_readers_keep_nothing(store);
-	else if (member->packs)
+	else if (pass.packer != NULL)
 		keep_less_warm(&pass);
 	php_hone_reclaim(store, shard);
 	if (!pass.much || packs_enough(&pass))
