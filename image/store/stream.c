@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -200,6 +201,11 @@ came(struct image_stream *stream, uint64_t length, bool ended,
 	stream->came += length;
 	int rc = image_stream_check(
 		stream->name, stream->size, stream->came, ended, err);
+	if (rc < 0 && stream->size_hint) {
+		size_t n = strlen(err->text);
+		snprintf(err->text + n, sizeof(err->text) - n, "%s",
+			stream->size_hint);
+	}
 	return rc == 0 ? check_limit(stream, err) : rc;
 }
 

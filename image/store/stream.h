@@ -42,6 +42,8 @@ struct image_stream {
 	 * image_stream_read() fails if the stream does not end there: a size
 	 * may be what a server or an index states. */
 	uint64_t size;
+	/* follows a message about a wrong size; NULL: nothing */
+	const char *size_hint;
 	/* the store whose bytes these are, packed or not; NULL: none */
 	struct image_store *store;
 	/* bytes that were read or skipped by these functions */

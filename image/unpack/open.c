@@ -208,6 +208,9 @@ unpack(struct image_store **store, const struct rounds *rounds,
 
 	if (again && rounds->count == 1 && decoder->size)
 		rc = decoder->size(*store, tables, &size, err);
+	/* The index of xz is compared with its blocks. */
+	bool table = size != IMAGE_SIZE_UNKNOWN &&
+		     rounds->list[0] == IMAGE_PACKING_ZSTD;
 	if (rc == 0 && again && how->sized && size == IMAGE_SIZE_UNKNOWN &&
 		!image_store_origin(*store)->served)
 		rc = count_content(*store, rounds, how, &size, err);
@@ -222,6 +225,9 @@ unpack(struct image_store **store, const struct rounds *rounds,
 	if (rc != 0)
 		return rc;
 	stream->size = size;
+	if (table)
+		stream->size_hint = " by the table at its end; --trailing-data "
+				    "reads it without the table";
 	return image_blocks_open(stream, how->memory, store, err);
 }
 
