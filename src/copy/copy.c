@@ -25,10 +25,11 @@ const struct hone_copy_variant hone_copy_variants[] = {
 const size_t hone_copy_n_variants = N_VARIANTS;
 
 /*
- * A sequential reader of the destination would permit a smaller threshold. But
- * after a streamed copy of 4, 8 and 16 MiB on Zen 4, a reader with random
- * accesses takes 3.7, 2.0 and 1.2 times as long. At 16 MiB the gain of a
- * sequential reader is as large, 1.2 times (copy-zen4-2026-11-23, chase
+ * A sequential reader of the destination would permit a smaller threshold: on
+ * Zen 4 it gains 1.3 to 1.4 times from 4 MiB on. But after a streamed copy of 4
+ * and 8 MiB, a reader with random accesses takes 1.9 and 1.3 times as long. At
+ * 8 MiB it loses 2 to 4 ms, and the sequential one gains 0.2 ms. From 16 MiB on
+ * it loses nothing that is above the noise (copy-zen4-2026-11-30.json, chase
  * and read).
  */
 #define LEAST_THRESHOLD ((size_t)16 << 20)
