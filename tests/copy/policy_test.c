@@ -53,20 +53,34 @@ TEST(a_block_may_be_copied_to_itself)
 		}
 }
 
+/* A macro: in a function, no n would be a constant. */
+#define BLOCKS_ARE_COPIED(n)                                                   \
+	do {                                                                   \
+		memset(b, 0xa5, sizeof(b));                                    \
+		hone_copy_blocks(b, a, (n));                                   \
+		assert_memory_equal(b, a, (n) * (size_t)64);                   \
+		assert_int_equal(b[(n)*64], 0xa5);                             \
+	} while (0)
+
 TEST(inline_copies_move_just_what_they_say)
 {
 	static unsigned char a[64 * 9] __attribute__((aligned(64)));
 	static unsigned char b[64 * 10] __attribute__((aligned(64)));
 	void *from[70], *to[71];
+	size_t none = 0;
 
 	for (size_t i = 0; i < sizeof(a); i++)
 		a[i] = (unsigned char)(i * 7 + 1);
-	for (size_t n = 0; n <= 9; n++) {
-		memset(b, 0xa5, sizeof(b));
-		hone_copy_blocks(b, a, n);
-		assert_memory_equal(b, a, n * 64);
-		assert_int_equal(b[n * 64], 0xa5);
-	}
+	for (size_t n = 0; n <= 9; n++)
+		BLOCKS_ARE_COPIED(n);
+	BLOCKS_ARE_COPIED(0);
+	BLOCKS_ARE_COPIED(1);
+	BLOCKS_ARE_COPIED(2);
+	BLOCKS_ARE_COPIED(3);
+	BLOCKS_ARE_COPIED(9);
+	hone_copy_blocks(NULL, NULL, 0);
+	__asm__("" : "+r"(none));
+	hone_copy_blocks(NULL, NULL, none);
 	for (size_t i = 0; i < 70; i++)
 		from[i] = &a[i];
 	for (size_t n = 0; n <= 70; n++) {

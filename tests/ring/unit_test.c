@@ -164,7 +164,7 @@ walk_at_random(const struct made *made)
 	size_t in = 0, out = 0, capacity = made->capacity;
 	uint64_t random = seed + capacity * MODES + made->flags;
 
-	for (int turn = 0; turn < 400; turn++) {
+	for (int turn = 0; turn < 600; turn++) {
 		void *some[MAX_CAPACITY + 3];
 		enum way way = (enum way)support_below(&random, WAYS);
 		size_t n = way < ONE ? support_below(&random, capacity + 3) : 1;
