@@ -70,7 +70,9 @@ struct queue_end {
 	int32_t cpu;       /* of the last thread that woke one, plus 1 */
 	uint32_t brief;    /* the last wait with a sleep was: queue_spin() */
 	/* Of queue_give_way(): */
-	uint32_t calm; /* ns of waits, since one that took a time slice */
+	/* ns of waits, since one that took a time slice: up to what is needed,
+	 * and above it of yields that went well. */
+	uint32_t calm;
 	uint32_t slow; /* how often the calm that is needed doubled */
 };
 
@@ -364,8 +366,8 @@ queue_calm_needed(const struct queue_end *end)
 	       << __atomic_load_n(&end->slow, __ATOMIC_RELAXED);
 }
 
-/* After a yield that gave the element. Half of the calm is needed from now on
- * if yields have gone well for half of its time. */
+/* After a yield that gave an element or room. Half of the calm is needed from
+ * now on if yields have gone well for half of its time. */
 static void
 queue_gave_way(struct queue_end *end, uint32_t took)
 {
@@ -464,18 +466,20 @@ static void
 queue_note(struct queue_end *end, int64_t began, size_t done)
 {
 	int64_t waited = done > 0 ? queue_now() - began : INT64_MAX;
-	uint32_t brief = waited < QUEUE_BRIEF_NS, calm = 0;
+	uint32_t brief = waited < QUEUE_BRIEF_NS, calm = 0, needed;
 
 	/* Relaxed, as cpu. Each call reads the line, so it changes rarely. */
 	if (__atomic_load_n(&end->brief, __ATOMIC_RELAXED) != brief)
 		__atomic_store_n(&end->brief, brief, __ATOMIC_RELAXED);
 	if (queue_may_spin(end))
 		return;
-	if (waited < QUEUE_SLICE_NS)
-		calm = queue_least(
-			__atomic_load_n(&end->calm, __ATOMIC_RELAXED) +
-				(uint32_t)waited,
-			queue_calm_needed(end));
+	if (waited < QUEUE_SLICE_NS) {
+		calm = __atomic_load_n(&end->calm, __ATOMIC_RELAXED);
+		needed = queue_calm_needed(end);
+		/* What yields added above it stays. */
+		if (calm < needed)
+			calm = queue_least(calm + (uint32_t)waited, needed);
+	}
 	__atomic_store_n(&end->calm, calm, __ATOMIC_RELAXED);
 }
 

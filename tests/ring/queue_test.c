@@ -638,12 +638,16 @@ TEST(a_lost_time_slice_counts_until_yields_went_well_for_some_time)
 	sleep_for_elements(6400);
 	for (unsigned calm = 6400; calm > 100; calm /= 2)
 		yield_for_elements(calm / 2);
-	/* one yield is missing */
-	yield_for_elements(49);
+	/* one yield is missing; a sleep changes nothing */
+	yield_for_elements(48);
+	assert_ok(get(kernel.clock + 99999999));
+	yield_for_elements(1);
 	yield_for_an_element(put_late);
 	sleep_for_elements(200);
-	/* all, and more */
-	yield_for_elements(100 + 50 + 50);
+	/* all, and more; a sleep changes nothing */
+	yield_for_elements(99);
+	assert_ok(get(kernel.clock + 99999999));
+	yield_for_elements(1 + 50 + 50);
 	yield_for_an_element(put_late);
 	sleep_for_elements(100);
 	yield_for_an_element(put_one);
