@@ -3,8 +3,7 @@
 """Simulate when threads of a queue that share a CPU yield: docs/design/ring.md.
 
 Beside a program that computes for 10 ms at a time. The rule is that of
-queue_give_way() in src/ring/queue.c; the times are in seconds. Takes two
-minutes.
+queue_give_way() in src/ring/queue.c; the times are in seconds.
 """
 SECONDS = 60
 BUSY = 10e-3
