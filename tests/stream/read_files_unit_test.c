@@ -421,6 +421,18 @@ static struct {
 	size_t fail_size; /* malloc() of this many bytes fails */
 } world;
 
+STANDS_FOR(int, poll, struct pollfd *fds, nfds_t n, int timeout)
+{
+	world.polls++;
+	return __real_poll(fds, n, timeout);
+}
+
+STANDS_FOR(int, openat64, int dirfd, const char *path, int flags, ...)
+{
+	world.opens++;
+	return __real_openat64(dirfd, path, flags);
+}
+
 #if defined(HONE_TEST_URING)
 STANDS_FOR(int, io_uring_submit, struct io_uring *ring)
 {
@@ -434,18 +446,6 @@ STANDS_FOR(int, io_uring_submit, struct io_uring *ring)
 	if (world.submit_first)
 		__real_io_uring_submit(ring);
 	return world.error;
-}
-
-STANDS_FOR(int, poll, struct pollfd *fds, nfds_t n, int timeout)
-{
-	world.polls++;
-	return __real_poll(fds, n, timeout);
-}
-
-STANDS_FOR(int, openat64, int dirfd, const char *path, int flags, ...)
-{
-	world.opens++;
-	return __real_openat64(dirfd, path, flags);
 }
 
 STANDS_FOR(void, hone_uring_answer, struct hone_uring *u, unsigned number,
