@@ -185,12 +185,19 @@ static int
 publish(struct output *output, const char *file)
 {
 	int at = output->directory;
+	mode_t mode = folder_mode(output);
 	if (output_draw_name(output) < 0 ||
-		mkdirat(at, output->temporary, folder_mode(output)) < 0)
+		mkdirat(at, output->temporary, mode) < 0)
 		return -1;
 	int folder = openat(at, output->temporary,
 		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int rc = folder < 0 ? -1 : fill(output, folder, file);
+	int rc = folder < 0 ? -1 : 0;
+	/* Users of a default ACL might not have had the old folder. What is
+	 * left are bits of the mode. */
+	if (rc == 0 && mode != 0777)
+		rc = output_remove_acls(folder);
+	if (rc == 0)
+		rc = fill(output, folder, file);
 	if (rc == 0)
 		rc = renameat(at, output->temporary, at, output->name);
 	int code = errno;

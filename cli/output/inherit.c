@@ -302,6 +302,18 @@ output_mode_of(int fd, const struct stat *st)
 	return mode;
 }
 
+int
+output_remove_acls(int fd)
+{
+	static const char *const names[] = {ACL, DEFAULT_ACL};
+
+	for (int i = 0; i < 2; i++)
+		if (fremovexattr(fd, names[i]) < 0 &&
+			!attribute_is_absent(errno))
+			return -1;
+	return 0;
+}
+
 static void
 visit(void *opaque, int fd)
 {

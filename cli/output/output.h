@@ -83,5 +83,8 @@ mode_t mode_restrict(mode_t mode, bool keeps_owner, bool keeps_group);
 /* Returns the mode of a file or a folder. If it has an ACL, group and others
  * get what each of its entries gives. */
 mode_t output_mode_of(int fd, const struct stat *st);
+/* Remove the ACLs that a new folder has from its parent. Returns -1 with errno.
+ */
+int output_remove_acls(int fd);
 
 #endif

@@ -311,6 +311,12 @@ def test_a_folder_gives_its_permissions_to_nobody_else(hone, root, small, out):
     setfacl("-m", f"u:{OTHER}:rwx,g::-,o::-", out / "acl")
     hone.ok("convert", "-q", small, f"oci:{out}/acl")
     assert os.stat(out / "acl").st_mode & 0o777 == 0o700
+    # The folder above has a default ACL.
+    (out / "f").mkdir(mode=0o750)
+    setfacl("-d", "-m", f"u:{OTHER}:rwx", out)
+    hone.ok("convert", "-q", small, f"oci:{out}/f")
+    assert not [name for name in os.listxattr(out / "f") if "acl" in name]
+    assert os.stat(out / "f").st_mode & 0o777 == 0o750
 
 
 @pytest.mark.parametrize("limits", [(), (NO_TMPFILE,)], ids=["", "named"])
