@@ -12,13 +12,15 @@ function run(string $options, string $code): void
 }
 $facts = '
     $setting = fn($module) => isset(ini_get_all($module)["apc.enabled"]);
+    $functions = get_extension_funcs("apcu");
+    $is_loaded = extension_loaded("apcu");
     echo json_encode([
         "names" => function_exists("apcu_fetch") ? (new ReflectionFunction("apcu_fetch"))->getExtensionName() : null,
         "class" => class_exists("APCUIterator") ? (new ReflectionClass("APCUIterator"))->getExtensionName() : null,
         "constants" => defined("APC_ITER_ALL") ? isset(get_defined_constants(true)["hone"]["APC_ITER_ALL"]) : null,
-        "extension" => extension_loaded("apcu") ? [phpversion("apcu"), count(get_extension_funcs("apcu")), $setting("apcu")] : $setting("hone"),
-        "settings" => [ini_get("apc.enabled"), ini_get("apc.enable_cli")],
-        "works" => function_exists("apcu_fetch") ? [apcu_enabled(), apcu_store("k", 1), apcu_fetch("k")] : null,
+        "extension" => [$is_loaded, phpversion("apcu"), $functions ? count($functions) : $functions, in_array("apcu", get_loaded_extensions()), $setting($is_loaded ? "apcu" : "hone")],
+        "settings" => [ini_get("apc.enabled"), ini_get("apc.enable_cli"), ini_get_all()["apc.enabled"]["access"] ?? null],
+        "works" => function_exists("apcu_fetch") ? [apcu_enabled(), apcu_store("k", 1), apcu_fetch("k"), apcu_enabled() ? iterator_count(new APCUIterator()) : null] : null,
         "cache" => Hone\Cache::store("k", 1),
     ]), "\n";';
 foreach (['', '-d apc.enable_cli=1',
@@ -39,30 +41,30 @@ foreach (['new APCUIterator("no delimiter");', 'new APCUIterator(null, APC_ITER_
 ?>
 --EXPECTF--
 
-{"names":"apcu","class":"apcu","constants":false,"extension":["5.1.22",14,true],"settings":["1","0"],"works":[false,false,false],"cache":false}
+{"names":"apcu","class":"apcu","constants":false,"extension":[true,"5.1.22",14,true,true],"settings":["1","0",4],"works":[false,false,false,null],"cache":false}
 -d apc.enable_cli=1
-{"names":"apcu","class":"apcu","constants":false,"extension":["5.1.22",14,true],"settings":["1","1"],"works":[true,true,1],"cache":true}
+{"names":"apcu","class":"apcu","constants":false,"extension":[true,"5.1.22",14,true,true],"settings":["1","1",4],"works":[true,true,1,1],"cache":true}
 -d hone.cache_cli=1
-{"names":"apcu","class":"apcu","constants":false,"extension":["5.1.22",14,true],"settings":["1","1"],"works":[true,true,1],"cache":true}
+{"names":"apcu","class":"apcu","constants":false,"extension":[true,"5.1.22",14,true,true],"settings":["1","1",4],"works":[true,true,1,1],"cache":true}
 -d hone.cache_cli=1 -d apc.enabled=0
-{"names":"apcu","class":"apcu","constants":false,"extension":["5.1.22",14,true],"settings":["0","1"],"works":[false,false,false],"cache":true}
+{"names":"apcu","class":"apcu","constants":false,"extension":[true,"5.1.22",14,true,true],"settings":["0","1",4],"works":[false,false,false,null],"cache":true}
 -d hone.apcu_module=0 -d apc.enable_cli=1
-{"names":"hone","class":"hone","constants":true,"extension":true,"settings":["1","1"],"works":[true,true,1],"cache":true}
+{"names":"hone","class":"hone","constants":true,"extension":[false,false,false,false,true],"settings":["1","1",4],"works":[true,true,1,1],"cache":true}
 -d hone.apcu_module=2 -d apc.enable_cli=1
 Warning: hone.apcu_module: "2" is not on or off; the default on is used
-{"names":"apcu","class":"apcu","constants":false,"extension":["5.1.22",14,true],"settings":["1","1"],"works":[true,true,1],"cache":true}
+{"names":"apcu","class":"apcu","constants":false,"extension":[true,"5.1.22",14,true,true],"settings":["1","1",4],"works":[true,true,1,1],"cache":true}
 -d hone.apcu_compat=0
-{"names":null,"class":null,"constants":null,"extension":false,"settings":[false,false],"works":null,"cache":false}
+{"names":null,"class":null,"constants":null,"extension":[false,false,false,false,false],"settings":[false,false,null],"works":null,"cache":false}
 -d hone.apcu_compat=0 -d hone.apcu_module=1 -d hone.cache_cli=1
-{"names":null,"class":null,"constants":null,"extension":false,"settings":[false,false],"works":null,"cache":true}
+{"names":null,"class":null,"constants":null,"extension":[false,false,false,false,false],"settings":[false,false,null],"works":null,"cache":true}
 -d hone.cache_size=0
-{"names":"apcu","class":"apcu","constants":false,"extension":["5.1.22",14,true],"settings":["0","0"],"works":[false,false,false],"cache":false}
+{"names":"apcu","class":"apcu","constants":false,"extension":[true,"5.1.22",14,true,true],"settings":["0","0",4],"works":[false,false,false,null],"cache":false}
 -d hone.cache_cli=1 -d hone.cache_size=0
-{"names":"apcu","class":"apcu","constants":false,"extension":["5.1.22",14,true],"settings":["0","1"],"works":[false,false,false],"cache":false}
+{"names":"apcu","class":"apcu","constants":false,"extension":[true,"5.1.22",14,true,true],"settings":["0","1",4],"works":[false,false,false,null],"cache":false}
 -d apc.enabled=0 -d apc.enable_cli=1
-{"names":"apcu","class":"apcu","constants":false,"extension":["5.1.22",14,true],"settings":["0","1"],"works":[false,false,false],"cache":true}
+{"names":"apcu","class":"apcu","constants":false,"extension":[true,"5.1.22",14,true,true],"settings":["0","1",4],"works":[false,false,false,null],"cache":true}
 -d hone.cache_cli=1 -d hone.cache_size=0 -d "hone.cache_pools=\"mine=2M\"" -d hone.cache_pool=mine
-{"names":"apcu","class":"apcu","constants":false,"extension":["5.1.22",14,true],"settings":["1","1"],"works":[true,true,1],"cache":true}
+{"names":"apcu","class":"apcu","constants":false,"extension":[true,"5.1.22",14,true,true],"settings":["1","1",4],"works":[true,true,1,1],"cache":true}
 --
 -d apc.enable_cli=1
 Warning: APCUIterator::__construct(): Delimiter must not be alphanumeric%s NUL%S in %s on line %d

@@ -29,12 +29,14 @@ for ($i = 0; $i < 2000; $i++) {
 }
 var_dump(array_column($values, 0) === range(0, 1999));
 
-// Above the budget, a copy is an ordinary PHP value.
+// Above the budget, a copy is an ordinary PHP value: what is written to it is not in the cache.
 $before = $used();
 foreach (['a copy is too much' => $before + 100, 'smaller than a copy' => 100] as $key => $budget) {
     ini_set('hone.cache_block_bytes', $budget);
     echo json_encode([Cache::fetch('many7') === $many[7], $used() === $before]), "\n";
     Cache::store($key, $many[8]);
+    $copy = Cache::fetch($key);
+    $copy['more'] = 1;
     echo json_encode([Cache::fetch($key) === $many[8], $used() === $before]), "\n";
 }
 
