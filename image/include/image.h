@@ -316,8 +316,9 @@ const struct image_format *image_format(size_t index);
 /* Returns the format of that name, or NULL. */
 const struct image_format *image_format_by_name(const char *name);
 /*
- * Returns the format of a new file by its suffix: raw if no format has the
- * suffix. Returns NULL for the suffix of a format that cannot be written.
+ * Returns the format of a new file by its suffix: raw if the suffix has no
+ * meaning. Returns NULL for the suffix of a packing, of an archive, or of a
+ * format that cannot be written.
  */
 const struct image_format *image_format_by_suffix(const char *path);
 
