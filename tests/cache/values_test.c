@@ -550,6 +550,50 @@ TEST(a_copy_of_a_copy_has_the_same_bytes)
 	}
 }
 
+/* The place of these bytes, or NULL. */
+static unsigned char *
+find(unsigned char *bytes, size_t size, const char *text)
+{
+	size_t len = strlen(text);
+	for (size_t i = 0; i + len <= size; i++)
+		if (memcmp(bytes + i, text, len) == 0)
+			return bytes + i;
+	return NULL;
+}
+
+/* The kept key is another one, so that the next value shows which it has. */
+TEST(the_keys_of_a_first_table_are_copied_to_the_next_value)
+{
+	static struct php_hone_builder builder;
+	struct text_made made = text_store("{'kept':1 'other':2}"), again;
+	const char *phrase;
+	unsigned n = 0;
+	text_cold(&cold, &made, false);
+	assert_true(text_again(&cold, false, &again));
+	for (unsigned i = 0; i < PHP_HONE_COLD_FIRSTS; i++) {
+		struct php_hone_cold_first *first = &cold.firsts[i];
+		if (first->n != 2)
+			continue;
+		unsigned char *key = find(first->bytes.bytes + first->key_bytes,
+			first->record_bytes + first->string_bytes, "kept");
+		if (key != NULL) {
+			key[0] = 'w';
+			n++;
+		}
+	}
+	assert_int_equal(n, 1);
+	unsigned char *at = malloc(again.size);
+	assert_non_null(at);
+	assert_true(php_hone_cold_read_to(&cold, cold.bytes.bytes,
+		cold.bytes.used, &builder, at, again.size, &phrase));
+	assert_non_null(find(at, again.size, "wept"));
+	assert_null(find(at, again.size, "kept"));
+	php_hone_cold_free(&cold);
+	free(at);
+	free(again.bytes);
+	free(made.bytes);
+}
+
 /* An array that appears twice has one record. */
 TEST(what_is_shared_is_there_once)
 {
