@@ -30,7 +30,10 @@ static struct fake_stream fake;
 
 FIXTURE(end)
 {
-	image_store_close(store);
+	if (store) {
+		image_store_close(store);
+		assert_true(fake.closed);
+	}
 	store = NULL;
 	return 0;
 }

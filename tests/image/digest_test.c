@@ -43,6 +43,7 @@ digest_with(const struct image_run *how, size_t algorithms)
 {
 	made.digests = (struct image_digests){.count = algorithms};
 	made.progress = made.calls = 0;
+	made.err = (struct image_error){.again = false};
 	for (size_t i = 0; i < algorithms; i++)
 		made.digests.list[i].algorithm = image_algorithm(i);
 	threads_made = 0;
@@ -409,6 +410,7 @@ copy(unsigned threads, bool compress, bool fill)
 		.digests = &made.digests};
 
 	made.digests = (struct image_digests){.count = 2};
+	made.err = (struct image_error){.again = false};
 	made.digests.list[0].algorithm = image_algorithm(0);
 	made.digests.list[1].algorithm = image_algorithm(5);
 	fake_sink_init(&sink, &fake);

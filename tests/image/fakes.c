@@ -327,7 +327,10 @@ stream_skip(struct image_stream *stream, uint64_t unit, uint64_t *length,
 static void
 stream_close(struct image_stream *stream)
 {
-	((struct fake_stream *)stream)->closed = true;
+	struct fake_stream *s = (struct fake_stream *)stream;
+
+	assert_false(s->closed);
+	s->closed = true;
 }
 
 void

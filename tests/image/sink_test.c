@@ -279,14 +279,17 @@ SINK_TEST(sizes_and_options_that_no_image_can_have_are_refused)
 
 		end(NULL);
 		test_store_init(&store, -1);
+		struct image_sink *made = (struct image_sink *)&store;
+		err.text[0] = '\0';
 		int rc = qcow2_create(
-			&store.store, &cases[i].create, &sink, &err);
+			&store.store, &cases[i].create, &made, &err);
 		assert_int_equal(store.calls, 0);
 		if (!refused) {
 			assert_ok(rc);
+			sink = made;
 			continue;
 		}
-		assert_null(sink);
+		assert_null(made);
 		assert_int_equal(rc, cases[i].create.size ? -EFBIG : -EINVAL);
 		expect_text(refused);
 	}
@@ -338,6 +341,7 @@ set(const char *name, uint64_t value)
 {
 	for (const struct image_option *o = qcow2_options; o->name; o++) {
 		if (strcmp(o->name, name) == 0) {
+			err.text[0] = '\0';
 			int rc = qcow2_set(&create, o, value, &err);
 			assert_true(rc == 0 || strstr(err.text, name));
 			return rc;

@@ -382,6 +382,7 @@ judge(const struct shape *shape, const struct damage *damage)
 		image.bytes[damage->at + i] =
 			(unsigned char)(damage->value >>
 					8 * (damage->bytes - 1 - i));
+	err.text[0] = '\0';
 	int rc = read_and_describe();
 	if (!damage->words) {
 		if (rc < 0)
