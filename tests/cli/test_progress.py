@@ -350,15 +350,17 @@ def grow(path):
 
 
 def touch(path):
-    """Write the last byte."""
+    """Write the first byte, which was read, and the last one."""
     with open(path, "r+b") as file:
+        file.write(b"x")
         file.seek(-1, os.SEEK_END)
         file.write(b"x")
 
 
 @pytest.mark.parametrize("change", [cut, regrow, grow, touch])
 @pytest.mark.parametrize("words", [
-    ["convert", "SRC", "DST"], ["convert", "-O", "qcow2", "SRC", "DST"],
+    ["convert", "-m", "1", "SRC", "DST"],
+    ["convert", "-m", "3", "-O", "qcow2", "SRC", "DST"],
     ["convert", "-m", "1", "--expect", "SUM", "SRC", "DST"],
     ["compare", "SRC", "OTHER"], ["compare", "OTHER", "SRC"], ["digest", "SRC"]],
     ids=" ".join)
