@@ -78,20 +78,22 @@ def accepted(hone, archive, out, disk=DISK):
     ("sha1", True), ("sha256", False), ("sha512", True)])
 def test_the_manifest_of_an_ova_holds(hone, work, out, late, algorithm):
     tag = algorithm.upper()
-    first, second = one_of(algorithm, tag, OVF, "vm.ovf"), one_of(algorithm, tag)
-    archive = ova(work, first, second, late=late)
-    accepted(hone, archive, out)
+    disk = images.noise(MI) + bytes(MI) + images.noise(100)
+    first = one_of(algorithm, tag, OVF, "vm.ovf")
+    second = one_of(algorithm, tag, disk)
+    archive = ova(work, first, second, disk=disk, late=late)
+    accepted(hone, archive, out, disk)
     content = archive.read_bytes()
     write(work, "vm.ova.gz", PACK["gzip"](content))
-    assert converted(hone, out, work / "vm.ova.gz") == DISK
+    assert converted(hone, out, work / "vm.ova.gz") == disk
     # The digests are those of the archive's bytes, not of the disk.
     assert converted(
         hone, out, "--expect", "sha256:" + digest("sha256", content),
-        "--expect-content", "sha256:" + digest("sha256", DISK), archive) == DISK
+        "--expect-content", "sha256:" + digest("sha256", disk), archive) == disk
     for lines, part in (([first, wrong(second)], "of 'disk.raw' is not that"),
                         ([first, second, wrong(second)], "of 'disk.raw' is not"),
                         ([wrong(first), second], "of 'vm.ovf' is not that of")):
-        archive = ova(work, *lines, late=late)
+        archive = ova(work, *lines, disk=disk, late=late)
         refused(hone, archive, out, part)
         for more in [], ["--allow-disguised"]:
             target = write(work, "target.img", b"old" * MI)
@@ -100,7 +102,7 @@ def test_the_manifest_of_an_ova_holds(hone, work, out, late, algorithm):
             found = target.read_bytes()
             assert not (found[:MI] + found[-MI:]).strip(b"\0")
     # A refusal is neither a difference nor a failure.
-    for words in (["digest"], ["map"], ["compare", write(work, "disk.raw", DISK)]):
+    for words in (["digest"], ["map"], ["compare", write(work, "disk.raw", disk)]):
         done = hone.run(*words, archive)
         assert done.returncode == 3 and b"of 'vm.ovf'" in done.stderr, done
 
