@@ -479,7 +479,7 @@ BLOCKS_TEST(threads_read_at_random_offsets)
 	read_by_threads(false);
 }
 
-BLOCKS_TEST(threads_that_read_and_release_in_order_need_no_space)
+BLOCKS_TEST(threads_read_and_release_in_order)
 {
 	read_by_threads(true);
 }
