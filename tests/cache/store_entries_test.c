@@ -60,6 +60,18 @@ ENTRIES_TEST(entries_live_for_their_time)
 	assert_int_equal(php_hone_store_delete(m, &key), -ENOENT);
 }
 
+ENTRIES_TEST(a_second_that_begins_in_a_store_changes_no_lifetime)
+{
+	struct php_hone_key key = key_of("k");
+	clock_steps(1000);
+	assert_ok(put_with("k", 100, "", ""));
+	clock_steps(0);
+	const struct php_hone_entry *entry = php_hone_fetch_peek(m, &key);
+	assert_non_null(entry);
+	assert_int_equal(entry->expires, entry->created + 101);
+	php_hone_fetch_end(m);
+}
+
 ENTRIES_TEST(expired_entries_count_as_absent)
 {
 	struct php_hone_key key = key_of("k");

@@ -35,6 +35,7 @@ skip_if_zombies_count_as_alive(void)
 }
 
 static _Atomic int64_t stopped_ms; /* 0: the clock is the kernel's */
+static _Atomic int64_t step_ms;    /* between two looks at a stopped clock */
 
 STANDS_FOR(int, clock_gettime, clockid_t clock, struct timespec *now)
 {
@@ -42,6 +43,7 @@ STANDS_FOR(int, clock_gettime, clockid_t clock, struct timespec *now)
 	if (clock != CLOCK_MONOTONIC_COARSE || ms == 0)
 		return __real_clock_gettime(clock, now);
 	*now = (struct timespec){ms / 1000, ms % 1000 * 1000000};
+	stopped_ms += step_ms;
 	return 0;
 }
 
@@ -74,6 +76,13 @@ void
 stop_clock(void)
 {
 	stopped_ms = 1000000000;
+	step_ms = 0;
+}
+
+void
+clock_steps(unsigned ms)
+{
+	step_ms = ms;
 }
 
 void

@@ -38,6 +38,8 @@ struct php_hone_store_info info_of(struct php_hone_member *member);
  */
 void stop_clock(void);
 void time_passes(unsigned ms);
+/* From now on, so much time passes after each look at that clock. */
+void clock_steps(unsigned ms);
 
 /* Whether mutexes are waited for without a limit, as at first: a machine that
  * has much to do stops processes, too. */

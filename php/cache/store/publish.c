@@ -25,10 +25,10 @@
 
 /* The second at which what lives for so many seconds has expired. */
 static uint32_t
-expiry(const struct php_hone_store *store, uint32_t seconds)
+expiry(uint32_t created, uint32_t seconds)
 {
 	/* One second more, since the present second has begun before. */
-	uint64_t at = (uint64_t)php_hone_store_now(store) + seconds + 1;
+	uint64_t at = (uint64_t)created + seconds + 1;
 	return at < UINT32_MAX ? (uint32_t)at : UINT32_MAX;
 }
 
@@ -85,7 +85,7 @@ fill(struct php_hone_store *store, struct php_hone_entry *entry,
 	entry->retired = 0;
 	entry->value[0] = entry->value[1] = 0;
 	entry->created = php_hone_store_now(store);
-	entry->expires = room->ttl != 0 ? expiry(store, room->ttl) : 0;
+	entry->expires = room->ttl != 0 ? expiry(entry->created, room->ttl) : 0;
 	entry->key_len = (uint32_t)room->key->len;
 	entry->data_at = (uint32_t)data_at(room);
 	entry->data_size = (uint32_t)room->data;
