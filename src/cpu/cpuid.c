@@ -48,7 +48,7 @@ static const struct row {
 	{"AuthenticAMD", 0x19, 0x10, 0x1f, GLIBC(2, 36), 0, 16 << 10, SIZE_MAX,
 		0, false},
 	/*
-	 * The same, copy-zen4-2026-11-30.json, keep beside glibc 2.43. Of more
+	 * The same, copy-keep-zen4-2026-11-30.json, beside glibc 2.43. Of more
 	 * alignments, and beside 2.41: 1,025 to 5,120 bytes 0.94 to 1.39, 1.09
 	 * on average (docs/design/copy.md, "Newer releases of glibc").
 	 */
