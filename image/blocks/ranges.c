@@ -75,19 +75,20 @@ blocks_want(struct image_blocks *b, uint64_t offset, uint64_t end, bool urgent)
 	if (end > b->store.size)
 		end = b->store.size;
 	while (at < end && b->rc == 0) {
+		if (blocks_find(b, at / BLOCK)) {
+			at += BLOCK;
+			continue;
+		}
 		offset = at;
 		while (at < end && at - offset < BLOCKS_LONG &&
 			!blocks_find(b, at / BLOCK) &&
 			blocks_take(b, at / BLOCK, !urgent))
 			at += BLOCK;
+		if (at == offset)
+			break; /* no block is free */
 		uint64_t last = at < b->store.size ? at : b->store.size;
-		if (at > offset &&
-			!b->producer->request(b, offset, last, urgent))
+		if (!b->producer->request(b, offset, last, urgent))
 			blocks_fail(b, image_no_memory(&err), &err);
-		/* No block is free, or a block is there. */
-		if (at == offset && !blocks_find(b, at / BLOCK))
-			break;
-		at += at == offset ? BLOCK : 0;
 	}
 	return at < end ? at : end;
 }

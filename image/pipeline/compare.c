@@ -236,12 +236,9 @@ compare_reach(void *opaque, struct image_chunk *chunk, struct image_error *err)
 					? side->size - chunk->offset
 					: 0;
 		uint64_t reached = left < chunk->length ? left : chunk->length;
-		uint64_t came = reached;
-		if (image_source_arrives(side))
-			rc = image_store_reach(side->store, chunk->offset,
-				(size_t)chunk->length, &came, err);
 		if (image_source_is_unsized(side))
-			reached = came;
+			rc = image_store_reach(side->store, chunk->offset,
+				(size_t)chunk->length, &reached, err);
 		own->size[i] = chunk->offset + reached;
 		if (reached > most)
 			most = reached;
@@ -286,7 +283,7 @@ image_compare(struct image_source *a, struct image_source *b,
 		.compared = compared,
 	};
 
-	bool arrive = image_source_arrives(a) || image_source_arrives(b);
+	bool unsized = image_source_is_unsized(a) || image_source_is_unsized(b);
 	if (compare.chunk < image_chunk_size(b))
 		compare.chunk = image_chunk_size(b);
 	compare.step = step_size(&compare);
@@ -297,7 +294,7 @@ image_compare(struct image_source *a, struct image_source *b,
 		.buffer = 2 * compare.step,
 		.own = sizeof(struct own),
 		.cut = compare_cut,
-		.reach = arrive ? compare_reach : NULL,
+		.reach = unsized ? compare_reach : NULL,
 		.work = compare_work,
 		.order = compare_order,
 		.opaque = &compare,
