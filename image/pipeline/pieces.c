@@ -55,8 +55,10 @@ image_pieces_add(struct image_pieces *pieces, const struct image_extent *piece)
 	}
 }
 
-bool
-image_source_arrives(const struct image_source *source)
+/* Returns whether the holes of the disk, and maybe its end, are known only when
+ * its bytes have come: a raw disk in a stream. */
+static bool
+arrives(const struct image_source *source)
 {
 	return source->store->forward && source->format == &image_format_raw;
 }
@@ -82,7 +84,7 @@ pieces_reach(void *visit, struct image_chunk *chunk, struct image_error *err)
 image_reach
 image_pieces_reach(const struct image_source *source)
 {
-	return image_source_arrives(source) ? pieces_reach : NULL;
+	return arrives(source) ? pieces_reach : NULL;
 }
 
 int

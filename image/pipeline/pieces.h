@@ -76,10 +76,6 @@ image_extent_plain(struct image_extent *extent)
 int image_pieces_cut(void *visit, uint64_t offset, struct image_extent *extent,
 	struct image_error *err);
 
-/* Returns whether the holes of the disk, and maybe its end, are known only when
- * its bytes have come: a raw disk in a stream. */
-bool image_source_arrives(const struct image_source *source);
-
 /* The member reach of such a plan: NULL if all extents are known before. */
 typedef int (*image_reach)(
 	void *visit, struct image_chunk *chunk, struct image_error *err);

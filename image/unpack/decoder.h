@@ -75,6 +75,10 @@ struct image_decoder {
 	int (*size)(struct image_store *store, uint64_t memory, uint64_t *size,
 		struct image_error *err);
 
+	/* NULL: decode() compares that size. Else the content may have another
+	 * one, and this follows the message about it. */
+	const char *size_claim;
+
 	/* zeros between two members are allowed if their number is a multiple
 	 * of this; 0: never */
 	unsigned padding;

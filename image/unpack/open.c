@@ -206,11 +206,13 @@ unpack(struct image_store **store, const struct rounds *rounds,
 
 	bool again = !how->trailing && !(*store)->forward;
 
-	if (again && rounds->count == 1 && decoder->size)
+	/* A pipe has no claim. So that the verdicts agree, it is used only
+	 * where a size is needed. */
+	if (again && rounds->count == 1 && decoder->size &&
+		(!decoder->size_claim || how->sized || how->inspect))
 		rc = decoder->size(*store, tables, &size, err);
-	/* The index of xz is compared with its blocks. */
-	bool table = size != IMAGE_SIZE_UNKNOWN &&
-		     rounds->list[0] == IMAGE_PACKING_ZSTD;
+	const char *claim =
+		size != IMAGE_SIZE_UNKNOWN ? decoder->size_claim : NULL;
 	if (rc == 0 && again && how->sized && size == IMAGE_SIZE_UNKNOWN &&
 		!image_store_origin(*store)->served)
 		rc = count_content(*store, rounds, how, &size, err);
@@ -225,9 +227,7 @@ unpack(struct image_store **store, const struct rounds *rounds,
 	if (rc != 0)
 		return rc;
 	stream->size = size;
-	if (table)
-		stream->size_hint = " by the table at its end; --trailing-data "
-				    "reads it without the table";
+	stream->size_hint = claim;
 	return image_blocks_open(stream, how->memory, store, err);
 }
 

@@ -296,6 +296,8 @@ const struct image_decoder image_decoder_zstd = {
 	.whole = zstd_whole,
 	.zeros = image_zero_frame_find,
 	.size = zstd_size,
+	.size_claim = " by the table at its end; --trailing-data reads it "
+		      "without the table",
 	.open = zstd_open,
 	.begin = zstd_begin,
 	.decode = zstd_decode,

@@ -404,8 +404,6 @@ def test_the_table_has_the_size(work, hone):
         other.write_bytes(data)
         assert hone.json("info", "--json", "-f", "raw", other)["virtual_size"] == size
     hone.ok("compare", "-q", "--strict", path, disk)
-    done = hone.run("convert", "--size", "+1M", path, "-")
-    assert done.stdout == disk.read_bytes() + bytes(MI)
     for words in ["-m2"], ["-m4", "--digest", "md5"]:
         said = hone.json("convert", "--json", "--force", *words, path, work / "back")
         assert said["hole_bytes"] >= 28 * MI
@@ -413,7 +411,8 @@ def test_the_table_has_the_size(work, hone):
 
 def test_a_table_that_lies(work, hone):
     """A wrong length of a frame, number or magic is ignored. A wrong length of
-    content is found at the end."""
+    content is found at the end, where a size is needed. A pipe has no table, so
+    nothing else looks at the table."""
     disk = holey(work / "source.raw", 9 * MI, (3 * MI, os.urandom(MI)))
     path = pack(hone, disk, "zst")
     data = path.read_bytes()
@@ -421,22 +420,24 @@ def test_a_table_that_lies(work, hone):
     changed, out = work / "changed.img.zst", work / "out"
     for at in range(len(frames_) + 8, len(data), 3):
         changed.write_bytes(data[:at] + bytes([data[at] ^ 0x81]) + data[at + 1:])
+        hone.ok("compare", "-q", "--strict", changed, disk)
         if at < len(data) - 9 and (at - len(frames_)) % 8 >= 4:
-            said = hone.fails("convert", changed, out, code=3)
+            said = hone.fails("convert", changed, f"oci:{out}", code=3)
             assert "changed.img.zst: has " in said and "its stated size is" in said
             assert "by the table at its end; --trailing-data reads it" in said
-            assert hone.fails("convert", "-m1", changed, out, code=3).rpartition(
+            assert hone.fails("convert", "-m1", changed, f"oci:{out}", code=3).rpartition(
                 "size")[2] == said.rpartition("size")[2]
             assert not out.exists()
-            hone.ok("compare", "-q", "--strict", "--trailing-data", changed, disk)
-        else:
-            hone.ok("compare", "-q", "--strict", changed, disk)
     # a row that hides a frame
     rows[0][0] += rows[1][0]
     del rows[1]
     changed.write_bytes(frames_ + table_of(rows))
-    for words in ["map", changed], ["compare", changed, disk], ["digest", changed]:
-        assert "its stated size is" in hone.run(*words).stderr.decode(), words
+    piped = changed.read_bytes()
+    assert hone.ok("map", "--json", changed).stdout == (
+        hone.ok("map", "--json", "-", input=piped).stdout)
+    for image in changed, "-":
+        hone.ok("compare", "-q", "--strict", image, disk, input=piped)
+    assert "its stated size is" in hone.fails("convert", changed, f"oci:{out}", code=3)
     for end in len(frames_) + 1, len(frames_) + 8, len(data) - 1:
         changed.write_bytes(data[:end])
         done = hone.run("convert", changed, out)
