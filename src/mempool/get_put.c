@@ -119,17 +119,6 @@ hone_mempool_replace(struct hone_cache *c, struct hone_mempool_magazine *m)
 	hone_mempool_add(&c->refills, 1);
 }
 
-/* Replaces the empty loaded magazine; returns false if there are no objects. */
-static bool
-refill(struct hone_cache *c)
-{
-	struct hone_mempool_magazine *m = hone_mempool_take_full(c);
-
-	if (m)
-		hone_mempool_replace(c, m);
-	return m;
-}
-
 /*
  * Replaces the loaded magazine by an empty one, to which the objects above the
  * first `full` move, and passes it on. Only an exact pool has objects above.
@@ -162,6 +151,7 @@ size_t
 hone_mempool_take(struct hone_cache *c, void **objs, size_t n)
 {
 	struct hone_detail_mempool_view *v = c->view;
+	struct hone_mempool_magazine *m;
 	size_t got = 0;
 
 	for (;;) {
@@ -172,8 +162,9 @@ hone_mempool_take(struct hone_cache *c, void **objs, size_t n)
 		HONE_DETAIL_IN_ORDER();
 		hone_copy_pointers(objs + got, v->slots + len - k, k);
 		got += k;
-		if (got == n || !refill(c))
+		if (got == n || !(m = hone_mempool_take_full(c)))
 			return got;
+		hone_mempool_replace(c, m);
 	}
 }
 
@@ -257,7 +248,9 @@ get_exact(struct hone_cache *c, void **objs, size_t n, bool all)
 	return got;
 }
 
-static size_t
+/* noinline, as get_slow(): a caller saves only the registers that it needs.
+ * flatten: the exchange of a magazine takes a few ns less (bench/mempool). */
+static __attribute__((noinline, flatten)) size_t
 get_plain(struct hone_cache *c, void **objs, size_t n, bool all)
 {
 	size_t got = hone_mempool_take(c, objs, n);
@@ -318,11 +311,10 @@ mempool_get(struct hone_mempool_cache *cache, void **objs, size_t n, bool all)
 {
 	struct hone_cache *c = (struct hone_cache *)cache;
 
-	if (!c->pool->slow)
-		return get_plain(c, objs, n, all);
 	if (c->pool->quick && get_quickly(c, objs, n))
 		return n;
-	return get_slow(c, objs, n, all);
+	return c->pool->slow ? get_slow(c, objs, n, all)
+			     : get_plain(c, objs, n, all);
 }
 
 void *
@@ -333,33 +325,25 @@ hone_detail_mempool_get(struct hone_mempool_cache *cache)
 	return mempool_get(cache, &obj, 1, true) ? obj : NULL;
 }
 
-/* Of a pool that is not slow. flatten, as for put_bulk_plain(): the exchange of
- * a magazine takes a few ns less (bench/mempool). */
-static __attribute__((noinline, flatten)) int
-get_bulk_plain(struct hone_cache *c, void **objs, size_t n)
-{
-	return get_plain(c, objs, n, true) == n ? 0 : -ENOBUFS;
-}
-
+/* A function of its own: get_quickly() saves no register for n then. */
 static __attribute__((noinline)) int
-get_bulk_slow(struct hone_cache *c, void **objs, size_t n)
+get_bulk_long(struct hone_cache *c, void **objs, size_t n)
 {
-	return get_slow(c, objs, n, true) == n ? 0 : -ENOBUFS;
+	size_t got = c->pool->slow ? get_slow(c, objs, n, true)
+				   : get_plain(c, objs, n, true);
+
+	return got == n ? 0 : -ENOBUFS;
 }
 
-/* Each part is a function of its own, which saves only the registers that it
- * needs. */
 int
 hone_detail_mempool_get_bulk(
 	struct hone_mempool_cache *cache, void **objs, size_t n)
 {
 	struct hone_cache *c = (struct hone_cache *)cache;
 
-	if (!c->pool->slow)
-		return get_bulk_plain(c, objs, n);
 	if (c->pool->quick && get_quickly(c, objs, n))
 		return 0;
-	return get_bulk_slow(c, objs, n);
+	return get_bulk_long(c, objs, n);
 }
 
 size_t

@@ -178,35 +178,19 @@ add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least,
 	return fill_places(ring, tail, elements, (size_t)taken, single);
 }
 
-/* For several elements. A function of its own, which saves no registers for
- * memcpy(). */
-static __attribute__((noinline)) size_t
-add_mpmc(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
+static inline __attribute__((always_inline)) size_t
+add_some(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
 {
-	return add_multi(ring, elements, n, least, false);
-}
-
-static size_t
-add_group(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
-{
-	if (ring->flags == HONE_RING_MPMC)
-		return add_mpmc(ring, elements, n, least);
-	if (ring->flags == HONE_RING_SINGLE_CONSUMER)
-		return add_multi(ring, elements, n, least, true);
-	return add_single(ring, elements, n, least);
+	if (ring->flags & HONE_RING_SINGLE_PRODUCER)
+		return add_single(ring, elements, n, least);
+	return add_multi(ring, elements, n, least,
+		ring->flags & HONE_RING_SINGLE_CONSUMER);
 }
 
 int
 hone_detail_ring_enqueue(struct hone_ring *ring, void *element)
 {
-	size_t added;
-
-	if (ring->flags & HONE_RING_SINGLE_PRODUCER)
-		added = add_single(ring, &element, 1, 1);
-	else
-		added = add_multi(ring, &element, 1, 1,
-			ring->flags & HONE_RING_SINGLE_CONSUMER);
-	return added ? 0 : -ENOBUFS;
+	return add_some(ring, &element, 1, 1) ? 0 : -ENOBUFS;
 }
 
 int
@@ -218,7 +202,7 @@ hone_ring_enqueue_bulk(struct hone_ring *ring, void *const *elements, size_t n)
 		return 0;
 	if (n > ring->capacity)
 		return -ENOBUFS;
-	return add_group(ring, elements, n, n) ? 0 : -ENOBUFS;
+	return add_some(ring, elements, n, n) ? 0 : -ENOBUFS;
 }
 
 size_t
@@ -230,5 +214,5 @@ hone_ring_enqueue_burst(struct hone_ring *ring, void *const *elements, size_t n)
 		n = ring->capacity;
 	if (n == 0)
 		return 0;
-	return add_group(ring, elements, n, 1);
+	return add_some(ring, elements, n, 1);
 }

@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Places that a killed producer has taken and not published.
- *
- * Nothing in the ring shows whether the owner of such places was killed or is
- * only preempted. So the caller must know that no thread is inside a call, and
- * there is nothing to order: whatever tells the caller so also orders the
- * memory. For the same reason there is no model: one thread runs.
- */
+/* Places that a killed producer has taken and not published. */
 #include "ring/ring.h"
 
-/* Whether a call has filled the places from this position on; sets *end to the
- * end of these places. */
-static bool
-is_filled(struct hone_ring *ring, uint64_t position, uint64_t *end)
-{
-	/* Relaxed, as all accesses here: see above. */
-	*end = __atomic_load_n(
-		&ends_of(ring)[position & ring->mask], __ATOMIC_RELAXED);
-	return *end - position - 1 <= ring->mask;
-}
-
+/*
+ * Nothing in the ring shows whether the producer of unpublished places was
+ * killed or is only preempted. So the caller must know that no thread is inside
+ * a call, and what shows that also orders the memory. The accesses are relaxed,
+ * and there is no model: one thread runs.
+ */
 size_t
 hone_ring_recover(struct hone_ring *ring, void *substitute)
 {
@@ -31,14 +19,12 @@ hone_ring_recover(struct hone_ring *ring, void *substitute)
 	if (ring->flags & HONE_RING_SINGLE_PRODUCER)
 		return 0;
 	while (position != tail) {
-		uint64_t end;
+		uint64_t end =
+			__atomic_load_n(&ends_of(ring)[position & ring->mask],
+				__ATOMIC_RELAXED);
 
-		/*
-		 * The places of a killed call have no mark of this round: a
-		 * mark lies at the first place of a call, and only if it
-		 * finished.
-		 */
-		if (is_filled(ring, position, &end)) {
+		/* A call that finished has left a mark at its first place. */
+		if (end - position - 1 <= ring->mask) {
 			position = end;
 			continue;
 		}

@@ -186,10 +186,9 @@ take_slow(struct hone_ring *ring, void **elements, size_t n, size_t least,
 
 /* The same, with the usual case inline. */
 static inline __attribute__((always_inline)) int64_t
-take(struct hone_ring *ring, void **elements, size_t n, size_t least,
-	unsigned flags)
+take(struct hone_ring *ring, void **elements, size_t n, size_t least)
 {
-	bool single = flags & HONE_RING_SINGLE_CONSUMER;
+	bool single = ring->flags & HONE_RING_SINGLE_CONSUMER;
 	/* Acquire: as above. */
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 	/* Acquire: as in available_from(). */
@@ -197,7 +196,7 @@ take(struct hone_ring *ring, void **elements, size_t n, size_t least,
 
 	if ((int64_t)(tail - head) < (int64_t)n) {
 		/* Acquire: as in filled_until(). */
-		if (flags & HONE_RING_SINGLE_PRODUCER)
+		if (ring->flags & HONE_RING_SINGLE_PRODUCER)
 			tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 		else
 			tail = __atomic_load_n(&ring->filled, __ATOMIC_ACQUIRE);
@@ -211,26 +210,10 @@ take(struct hone_ring *ring, void **elements, size_t n, size_t least,
 	return (int64_t)n;
 }
 
-/* For several elements. A function of its own, which saves no registers for
- * memcpy(). */
-static __attribute__((noinline)) int64_t
-take_mpmc(struct hone_ring *ring, void **elements, size_t n, size_t least)
-{
-	return take(ring, elements, n, least, HONE_RING_MPMC);
-}
-
-static int64_t
-take_group(struct hone_ring *ring, void **elements, size_t n, size_t least)
-{
-	if (ring->flags == HONE_RING_MPMC)
-		return take_mpmc(ring, elements, n, least);
-	return take(ring, elements, n, least, ring->flags);
-}
-
 int
 hone_detail_ring_dequeue(struct hone_ring *ring, void **element)
 {
-	int64_t taken = take(ring, element, 1, 1, ring->flags);
+	int64_t taken = take(ring, element, 1, 1);
 
 	return taken < 0 ? (int)taken : 0;
 }
@@ -246,7 +229,7 @@ hone_ring_dequeue_bulk(struct hone_ring *ring, void **elements, size_t n)
 		return 0;
 	if (n > ring->capacity)
 		return -ENOENT;
-	taken = take_group(ring, elements, n, n);
+	taken = take(ring, elements, n, n);
 	return taken < 0 ? (int)taken : 0;
 }
 
@@ -261,6 +244,6 @@ hone_ring_dequeue_burst(struct hone_ring *ring, void **elements, size_t n)
 		n = ring->capacity;
 	if (n == 0)
 		return 0;
-	taken = take_group(ring, elements, n, 1);
+	taken = take(ring, elements, n, 1);
 	return taken < 0 ? 0 : (size_t)taken;
 }

@@ -2,9 +2,9 @@
 /*
  * One whole file from a descriptor into memory of the caller.
  *
- * Each function saves only three registers: every case other than a whole file
- * is a function of its own, and results are returned in registers. This matters
- * for PHP's file_get_contents() of 12 bytes, which takes 700 instructions.
+ * hone_read_into() and hone_read_sized() save only three registers: what needs
+ * more than one read() is a function of its own. This matters for PHP's
+ * file_get_contents() of 12 bytes, which takes 700 instructions.
  */
 #include <assert.h>
 #include <errno.h>
@@ -54,12 +54,6 @@ read_huge(int fd, unsigned char *data, size_t capacity, uint64_t size)
 		fd, data, capacity, (size_t)size, read(fd, data, capacity));
 }
 
-RARE
-not_read(int why)
-{
-	return found(why, 0);
-}
-
 /* The read requests at least one byte more than the size: if it returns exactly
  * the size, this proves the end. */
 struct hone_read_result
@@ -69,9 +63,9 @@ hone_read_into(int fd, void *data, size_t capacity)
 	ssize_t got;
 
 	if (fstat(fd, &st) < 0)
-		return not_read(-errno);
+		return found(-errno, 0);
 	if (!S_ISREG(st.st_mode))
-		return not_read(HONE_READ_NOT_REGULAR);
+		return found(HONE_READ_NOT_REGULAR, 0);
 	/* A negative size is huge as an unsigned one. */
 	if ((uint64_t)st.st_size >= HONE_READ_MAX)
 		return read_huge(fd, data, capacity, (uint64_t)st.st_size);
@@ -93,22 +87,6 @@ hone_read_sized(int fd, void *data, size_t size)
 	return found(HONE_READ_WHOLE, size);
 }
 
-/* The first read() returned an error, nothing, or a full buffer. */
-RARE
-read_into_once(ssize_t got)
-{
-	if (got < 0)
-		return found(-errno, 0);
-	return found(got == 0 ? HONE_READ_WHOLE : HONE_READ_PART, (size_t)got);
-}
-
-/* The second read() returned `more` than nothing, or an error. */
-RARE
-read_twice(size_t got, ssize_t more)
-{
-	return found(HONE_READ_PART, got + (more > 0 ? (size_t)more : 0));
-}
-
 /*
  * The second read is the last, although a third one might return more: a file
  * that replaced the small one may be a terminal, and a read of it would wait.
@@ -120,10 +98,13 @@ hone_read_small(int fd, void *data, size_t capacity)
 
 	assert(capacity > 0);
 	got = read(fd, data, capacity);
-	if (got <= 0 || (size_t)got == capacity)
-		return read_into_once(got);
+	if (got < 0)
+		return found(-errno, 0);
+	if (got == 0 || (size_t)got == capacity)
+		return found(got == 0 ? HONE_READ_WHOLE : HONE_READ_PART,
+			(size_t)got);
 	more = read(fd, (unsigned char *)data + got, capacity - (size_t)got);
-	if (more != 0)
-		return read_twice((size_t)got, more);
-	return found(HONE_READ_WHOLE, (size_t)got);
+	if (more > 0)
+		got += more;
+	return found(more == 0 ? HONE_READ_WHOLE : HONE_READ_PART, (size_t)got);
 }
