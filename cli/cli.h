@@ -218,6 +218,9 @@ int cli_command_help(enum command_id id, const char *group);
 
 /* completion/: print the script for a shell. Returns false if there is none. */
 bool completion_print(const char *shell);
+/* Answer such a script: the words of the command line behind "hone", up to the
+ * cursor. */
+int completion_answer(int count, char **words);
 
 /* message.c: each function prints one line on stderr. */
 /*

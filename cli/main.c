@@ -183,6 +183,8 @@ run_command(int argc, char **argv)
 	struct cli cli = {0};
 	const struct command_row *row = cli_command(argv[0], strlen(argv[0]));
 
+	if (strcmp(argv[0], "__complete") == 0)
+		return completion_answer(argc - 1, argv + 1);
 	if (!row)
 		return cli_refuse_command(argv[0]);
 	cli.command = (enum command_id)(row - cli_commands);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Scripts for shells: what each shell offers, then the script of each shell. */
+/*
+ * Completion: a script for each shell, which calls "hone __complete WORD..."
+ * with the words up to the cursor. The answer has the kind on its first line,
+ * then words that may replace the last one, each with a tab and its help.
+ */
 #include <string.h>
 #include <hone/cpu.h>
 #include "cli.h"
 
-/* How a shell completes the value of an option. */
+/* How the value of an option is completed. */
 enum completion_kind {
-	/* numbers, sizes, names in images */
+	/* numbers, sizes, names in images: no words */
 	COMPLETION_NOTHING,
 	COMPLETION_WORD,
 	/* words with commas between them */
@@ -17,49 +21,74 @@ enum completion_kind {
 
 #define CACHE_MODES "none writeback writethrough directsync unsafe"
 
-static const char *before;
+/* The word at the cursor, and how many of its bytes stay. */
+static const char *word;
+static size_t kept;
 
+/* Print the begin of a help text, at most a line. */
 static void
-put(const char *word)
+put_summary(const char *help)
 {
-	printf("%s%s", before, word);
-	before = " ";
+	/* A colon near the begin ends a word such as "HTTPS", not the text. */
+	const size_t least = 12;
+
+	for (size_t i = 0; help[i]; i++) {
+		if (strchr("([;", help[i]) ||
+			(i > least && strchr(",:", help[i])) ||
+			(help[i] == ' ' && strchr("([", help[i + 1])))
+			return;
+		putchar(help[i]);
+	}
+}
+
+/* Offer a text if the word goes on like it; help may be NULL. */
+static void
+offer(const char *text, const char *help)
+{
+	if (strncmp(text, word + kept, strlen(word + kept)) != 0)
+		return;
+	printf("%.*s%s", (int)kept, word, text);
+	if (help) {
+		putchar('\t');
+		put_summary(help);
+	}
+	putchar('\n');
 }
 
 static void
-put_readable(void)
+offer_readable(void)
 {
 	const struct image_format *format;
 
 	for (size_t i = 0; (format = image_format(i)); i++)
 		if (format->open)
-			put(format->name);
+			offer(format->name, NULL);
 }
 
 static void
-put_writable(void)
+offer_writable(void)
 {
 	const struct image_format *format;
 
 	for (size_t i = 0; (format = image_format(i)); i++)
 		if (format->create)
-			put(format->name);
+			offer(format->name, NULL);
 }
 
 static void
-put_algorithms(void)
+offer_algorithms(void)
 {
 	const struct image_algorithm *algorithm;
 
 	for (size_t i = 0; (algorithm = image_algorithm(i)); i++)
-		put(algorithm->name);
+		offer(algorithm->name, NULL);
 }
 
 /* "key=" for a size or a number, "key=word" for each word. */
 static void
-put_choices(const struct image_option *option)
+offer_choices(const struct image_option *option)
 {
-	char word[128];
+	char text[128];
 
 	for (; option->name; option++) {
 		const char *words = option->type == IMAGE_OPTION_FLAG ? "on off"
@@ -68,60 +97,60 @@ put_choices(const struct image_option *option)
 					    : "";
 		do {
 			size_t length = strcspn(words, " ");
-			snprintf(word, sizeof(word), "%s=%.*s", option->name,
+			snprintf(text, sizeof(text), "%s=%.*s", option->name,
 				(int)length, words);
-			put(word);
+			offer(text, option->help);
 			words += length + (words[length] == ' ');
 		} while (*words);
 	}
 }
 
 static void
-put_created(void)
+offer_source(void)
+{
+	offer_choices(image_open_options());
+}
+
+static void
+offer_created(void)
 {
 	const struct image_format *format;
 
 	for (size_t i = 0; (format = image_format(i)); i++)
 		if (format->create)
-			put_choices(image_format_options(format));
-	put_choices(image_open_options());
+			offer_choices(image_format_options(format));
+	offer_source();
 }
 
 static void
-put_source(void)
-{
-	put_choices(image_open_options());
-}
-
-static void
-put_groups(void)
+offer_groups(void)
 {
 	for (int id = 0; id < GROUP_COUNT; id++)
-		put(cli_groups[id].name);
-	put("all");
+		offer(cli_groups[id].name, cli_groups[id].what);
+	offer("all", "every option");
 }
 
 static void
-put_features(void)
+offer_features(void)
 {
 	const char *name;
 
-	put("all");
-	put("none");
+	offer("all", NULL);
+	offer("none", NULL);
 	for (unsigned bit = 0; bit < 64; bit++)
 		if ((name = hone_cpu_feature_name(UINT64_C(1) << bit)))
-			put(name);
+			offer(name, NULL);
 }
 
-/* The words for the values of options: a text, or what prints them. */
+/* The words for the values of options: a text, or what offers them. */
 static const struct {
 	enum completion_kind kind;
 	const char *words;
-	void (*put)(void);
+	void (*offer)(void);
 } values[OPTION_COUNT] = {
-	[OPTION_FORMAT] = {COMPLETION_WORD, .put = put_readable},
-	[OPTION_FORMAT_B] = {COMPLETION_WORD, .put = put_readable},
-	[OPTION_OUTPUT_FORMAT] = {COMPLETION_WORD, .put = put_writable},
+	[OPTION_FORMAT] = {COMPLETION_WORD, .offer = offer_readable},
+	[OPTION_FORMAT_B] = {COMPLETION_WORD, .offer = offer_readable},
+	[OPTION_OUTPUT_FORMAT] = {COMPLETION_WORD, .offer = offer_writable},
 	[OPTION_PACK] = {COMPLETION_WORD, .words = "zst gz none"},
 	[OPTION_OCI_TYPE] = {COMPLETION_WORD,
 		.words = "containerdisk artifact"},
@@ -130,15 +159,15 @@ static const struct {
 	[OPTION_SOURCE_CACHE] = {COMPLETION_WORD, .words = CACHE_MODES},
 	[OPTION_WINDOW] = {COMPLETION_WORD, .words = "12 15"},
 	[OPTION_COMPLETION] = {COMPLETION_WORD, .words = "bash zsh fish"},
-	[OPTION_EXPLAIN] = {COMPLETION_WORD, .put = put_groups},
-	[OPTION_CREATE] = {COMPLETION_LIST, .put = put_created},
-	[OPTION_SOURCE] = {COMPLETION_LIST, .put = put_source},
-	[OPTION_DIGEST] = {COMPLETION_LIST, .put = put_algorithms},
-	[OPTION_ALGORITHM] = {COMPLETION_LIST, .put = put_algorithms},
+	[OPTION_EXPLAIN] = {COMPLETION_WORD, .offer = offer_groups},
+	[OPTION_CREATE] = {COMPLETION_LIST, .offer = offer_created},
+	[OPTION_SOURCE] = {COMPLETION_LIST, .offer = offer_source},
+	[OPTION_DIGEST] = {COMPLETION_LIST, .offer = offer_algorithms},
+	[OPTION_ALGORITHM] = {COMPLETION_LIST, .offer = offer_algorithms},
 	[OPTION_UNPACK] = {COMPLETION_LIST,
 		.words = "auto none gzip xz zstd bzip2"},
 	[OPTION_TRACE] = {COMPLETION_LIST, .words = "http nbd"},
-	[OPTION_CPU_LIMIT] = {COMPLETION_LIST, .put = put_features},
+	[OPTION_CPU_LIMIT] = {COMPLETION_LIST, .offer = offer_features},
 	[OPTION_EXPECT_FILE] = {.kind = COMPLETION_FILE},
 };
 
@@ -154,380 +183,200 @@ kind_of(enum option_id id)
 	return strstr(value, "FILE") ? COMPLETION_FILE : COMPLETION_NOTHING;
 }
 
-/* Print the words for the value of an option, with spaces between them. */
+/* Offer the words for the value of an option. */
 static void
-put_words(enum option_id id)
+offer_value(enum option_id id)
 {
-	before = "";
-	if (values[id].put)
-		values[id].put();
-	else
-		put(values[id].words);
+	static const char *const kinds[] = {
+		"word", "word", "list", "file", "folder"};
+	const char *comma = strrchr(word + kept, ',');
+	char text[32];
+
+	puts(kinds[kind_of(id)]);
+	if (kind_of(id) == COMPLETION_LIST && comma)
+		kept = (size_t)(comma + 1 - word);
+	if (values[id].offer)
+		values[id].offer();
+	for (const char *c = values[id].words; c && *c;) {
+		size_t length = strcspn(c, " ");
+		snprintf(text, sizeof(text), "%.*s", (int)length, c);
+		offer(text, NULL);
+		c += length + (c[length] == ' ');
+	}
 }
 
 static void
-put_commands(void)
+offer_options(unsigned where)
 {
-	before = "";
-	for (int i = 0; i < COMMAND_COUNT; i++)
-		put(cli_commands[i].name);
-}
+	char text[64];
 
-/* Returns whether the commands have the option and show it. */
-static bool
-is_offered(enum option_id id, unsigned where)
-{
-	return (cli_options[id].commands & where) && cli_options[id].help;
-}
-
-/* "--name", with spaces between them */
-static void
-put_options(unsigned where)
-{
-	before = "--";
 	for (int id = 0; id < OPTION_COUNT; id++) {
-		if (!is_offered((enum option_id)id, where))
+		const struct option_row *row = &cli_options[id];
+		if (!(row->commands & where) || !row->help)
 			continue;
-		put(cli_options[id].name);
-		before = " --";
+		snprintf(text, sizeof(text), "--%s", row->name);
+		offer(text, row->help);
+		snprintf(text, sizeof(text), "-%c", row->letter);
+		if (row->letter)
+			offer(text, row->help);
 	}
 }
 
-/* Print the begin of a help text, at most a line. No quotation marks. */
 static void
-put_summary(const char *help)
+offer_commands(void)
 {
-	/* A colon near the begin ends a word such as "HTTPS", not the text. */
-	const size_t least = 12;
-
-	for (size_t i = 0; help[i]; i++) {
-		if (strchr("([;", help[i]) || (i > least && help[i] == ','))
-			return;
-		if (i > least && help[i] == ':')
-			return;
-		if (help[i] == ' ' && strchr("([", help[i + 1]))
-			return;
-		if (help[i] != '\'')
-			putchar(help[i]);
-	}
+	for (int i = 0; i < COMMAND_COUNT; i++)
+		offer(cli_commands[i].name, cli_commands[i].summary);
 }
 
-/* The line is split at spaces: bash's words end at '=' and ':', too. */
-static const char bash_begin[] =
+/* Returns the option with a value that a text is, or OPTION_COUNT. */
+static int
+find_option(unsigned where, const char *text, size_t length)
+{
+	int id = 0;
+
+	for (; id < OPTION_COUNT; id++) {
+		const struct option_row *row = &cli_options[id];
+		if (!(row->commands & where) || !row->value || !row->help)
+			continue;
+		if (length == 2 && text[0] == '-' && text[1] == row->letter)
+			break;
+		if (length > 2 && strncmp(text, "--", 2) == 0 &&
+			strlen(row->name) == length - 2 &&
+			strncmp(row->name, text + 2, length - 2) == 0)
+			break;
+	}
+	return id;
+}
+
+int
+completion_answer(int count, char **words)
+{
+	unsigned where = IN_GLOBAL;
+	/* the option whose value is the next word */
+	int id = OPTION_COUNT;
+	int operands = 0;
+
+	for (int i = 0; i < count - 1; i++) {
+		bool is_value = id != OPTION_COUNT;
+		id = is_value ? OPTION_COUNT
+			      : find_option(where, words[i], strlen(words[i]));
+		if (is_value || words[i][0] == '-')
+			continue;
+		const struct command_row *row =
+			cli_command(words[i], strlen(words[i]));
+		if (where != IN_GLOBAL)
+			operands++;
+		else if (row)
+			where = 1u << (row - cli_commands);
+	}
+	word = count ? words[count - 1] : "";
+	size_t name = strcspn(word, "=");
+	if (word[name] && *word == '-') {
+		id = find_option(where, word, name);
+		kept = name + 1;
+	}
+	if (id != OPTION_COUNT) {
+		offer_value((enum option_id)id);
+	} else if (*word == '-' && !kept) {
+		puts("word");
+		offer_options(where);
+	} else if (where == IN_GLOBAL || where == IN(help)) {
+		puts("word");
+		if (operands == 0)
+			offer_commands();
+		else
+			offer_groups();
+	} else {
+		puts("file");
+	}
+	return cli_flush_stdout();
+}
+
+/* The line is split at spaces: bash's words end at '=' and ':', too, and bash
+ * replaces what is behind the last of these. */
+static const char bash[] =
 	"# bash completion for hone, made by 'hone help --completion bash'\n"
 	"_hone()\n{\n"
-	"\tlocal line=${COMP_LINE:0:COMP_POINT} command='' words='' kind=word\n"
-	"\tlocal cur=${line##*[[:space:]]} prev value before='' i\n"
-	"\tprev=${line%\"$cur\"}\n"
-	"\tprev=${prev%\"${prev##*[![:space:]]}\"}\n"
-	"\tprev=${prev##*[[:space:]]}\n"
-	"\tvalue=$cur\n"
-	"\t[[ $cur == --*=* ]] && prev=${cur%%=*} value=${cur#*=}\n"
-	"\tCOMPREPLY=()\n"
-	"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-	"\t\tcase ${COMP_WORDS[i]} in\n"
-	"\t\t--cpu-limit) i=$((i + 1)) ;;\n"
-	"\t\t-*) ;;\n"
-	"\t\t*) command=${COMP_WORDS[i]}; break ;;\n"
-	"\t\tesac\n\tdone\n"
-	"\tcase $command:$prev in\n";
-
-static const char bash_end[] =
+	"\tlocal line=${COMP_LINE:0:COMP_POINT} words before kind\n"
+	"\tread -ra words <<<\"$line.\"\n"
+	"\twords[-1]=${words[-1]%.}\n"
+	"\tbefore=${words[-1]%\"${words[-1]##*[=:]}\"}\n"
+	"\tmapfile -t COMPREPLY < "
+	"<(\"${words[0]}\" __complete \"${words[@]:1}\")\n"
+	"\tkind=${COMPREPLY[0]}\n"
+	"\tCOMPREPLY=(\"${COMPREPLY[@]:1}\")\n"
+	"\tCOMPREPLY=(\"${COMPREPLY[@]%%$'\\t'*}\")\n"
+	"\tCOMPREPLY=(\"${COMPREPLY[@]#\"$before\"}\")\n"
 	"\tcase $kind in\n"
-	"\tword) mapfile -t COMPREPLY < "
-	"<(compgen -W \"$words\" -- \"$value\") ;;\n"
 	"\tlist)\n"
-	"\t\t[[ $value == *,* ]] && before=${value%,*},\n"
-	"\t\tmapfile -t COMPREPLY < "
-	"<(compgen -P \"$before\" -W \"$words\" -- \"${value##*,}\")\n"
 	"\t\t[[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null\n"
 	"\t\t;;\n"
-	"\tpath | folder)\n"
-	"\t\tvalue=${COMP_WORDS[COMP_CWORD]#=}\n"
-	"\t\t[[ $kind == path ]] && i=-f || i=-d\n"
+	"\tfile | folder)\n"
 	"\t\tcompopt -o filenames 2>/dev/null\n"
-	"\t\tmapfile -t COMPREPLY < <(compgen $i -- \"$value\")\n"
-	"\t\treturn\n"
+	"\t\t[[ $kind == file ]] && kind=-f || kind=-d\n"
+	"\t\tmapfile -t COMPREPLY < "
+	"<(compgen $kind -- \"${COMP_WORDS[COMP_CWORD]#=}\")\n"
 	"\t\t;;\n"
 	"\tesac\n"
-	"\t# bash replaces what is behind the last of these.\n"
-	"\tbefore=${value%\"${value##*[=:]}\"}\n"
-	"\tCOMPREPLY=(\"${COMPREPLY[@]#\"$before\"}\")\n"
 	"}\n"
 	"complete -F _hone hone\n";
 
-/* The pattern of an option, "convert:-f | convert:--format". */
-static void
-bash_print_pattern(const char *command, const struct option_row *row)
-{
-	if (row->letter)
-		printf("%s:-%c | ", command, row->letter);
-	printf("%s:--%s", command, row->name);
-}
-
-static void
-bash_print_values(const char *command, unsigned where)
-{
-	static const char *const kinds[] = {
-		"nothing", "word", "list", "path", "folder"};
-
-	for (int i = 0; i < OPTION_COUNT; i++) {
-		enum option_id id = (enum option_id)i;
-		enum completion_kind kind = kind_of(id);
-		if (!is_offered(id, where) || !cli_options[id].value)
-			continue;
-		putchar('\t');
-		bash_print_pattern(command, &cli_options[id]);
-		printf(") kind=%s", kinds[kind]);
-		if (kind == COMPLETION_WORD || kind == COMPLETION_LIST) {
-			printf(" words='");
-			put_words(id);
-			putchar('\'');
-		}
-		printf(" ;;\n");
-	}
-}
-
-static void
-bash_print(void)
-{
-	fputs(bash_begin, stdout);
-	bash_print_values("", IN_GLOBAL);
-	for (int i = 0; i < COMMAND_COUNT; i++)
-		bash_print_values(cli_commands[i].name, 1u << i);
-	printf("\t:*) words='");
-	put_commands();
-	putchar(' ');
-	put_options(IN_GLOBAL);
-	printf("' ;;\n\thelp:help) words='");
-	put_commands();
-	putchar(' ');
-	put_options(1u << COMMAND_help);
-	printf("' ;;\n\thelp:[a-z]*) words='");
-	put_words(OPTION_EXPLAIN);
-	printf("' ;;\n");
-	for (int i = 0; i < COMMAND_COUNT; i++) {
-		printf("\t%s:*)\n\t\tkind=path\n"
-		       "\t\t[[ $cur == -* ]] && kind=word words='",
-			cli_commands[i].name);
-		put_options(1u << i);
-		printf("'\n\t\t;;\n");
-	}
-	printf("\t*) kind=path ;;\n\tesac\n");
-	fputs(bash_end, stdout);
-}
-
-static const char zsh_begin[] =
+static const char zsh[] =
 	"#compdef hone\n"
 	"# zsh completion for hone, made by 'hone help --completion zsh'\n"
-	"_hone_list()\n{\n"
-	"\tcompset -P '*,'\n"
-	"\tcompadd -S '' -- \"$@\"\n"
-	"}\n\n"
 	"_hone()\n{\n"
-	"\tlocal curcontext=$curcontext state line\n"
-	"\tlocal -a commands\n"
-	"\ttypeset -A opt_args\n"
-	"\tcommands=(\n";
+	"\tlocal -a lines\n"
+	"\tlines=(${(f)\"$(${(Q)words[1]} __complete "
+	"\"${(@Q)words[2,CURRENT-1]}\" \"$PREFIX\")\"})\n"
+	"\tlocal kind=$lines[1]\n"
+	"\tshift lines\n"
+	"\tlines=(${lines/$'\\t'/:})\n"
+	"\tcase $kind in\n"
+	"\tfile | folder)\n"
+	"\t\t[[ $PREFIX != --*=* ]] || compset -P '*='\n"
+	"\t\t[[ $kind == file ]] && _files || _files -/\n"
+	"\t\t;;\n"
+	"\tlist) _describe value lines -S '' ;;\n"
+	"\tword) _describe word lines ;;\n"
+	"\tesac\n"
+	"}\n\n"
+	/* from a file of fpath, or by eval */
+	"if [[ ${funcstack[1]} == _hone ]]; then\n"
+	"\t_hone \"$@\"\n"
+	"else\n"
+	"\tcompdef _hone hone\n"
+	"fi\n";
 
-static const char zsh_end[] = "\t\tesac ;;\n"
-			      "\tesac\n"
-			      "}\n\n"
-			      /* from a file of fpath, or by eval */
-			      "if [[ ${funcstack[1]} == _hone ]]; then\n"
-			      "\t_hone \"$@\"\n"
-			      "else\n"
-			      "\tcompdef _hone hone\n"
-			      "fi\n";
-
-/* What follows the description: a message and an action. */
-static void
-zsh_print_value(enum option_id id)
-{
-	const char *value = cli_options[id].value;
-
-	/* brackets: the value may be left out */
-	printf(":%s:", *value == '[' ? "GROUP" : value);
-	switch (kind_of(id)) {
-	case COMPLETION_NOTHING:
-		putchar(' ');
-		break;
-	case COMPLETION_WORD:
-		putchar('(');
-		put_words(id);
-		putchar(')');
-		break;
-	case COMPLETION_LIST:
-		printf(" _hone_list ");
-		put_words(id);
-		break;
-	case COMPLETION_FILE:
-		printf("_files");
-		break;
-	case COMPLETION_FOLDER:
-		printf("_files -/");
-		break;
-	}
-}
-
-/* '(-f --format)'{-f+,--format=}'[the format]:FMT:(raw qcow2)' */
-static void
-zsh_print_option(enum option_id id)
-{
-	const struct option_row *row = &cli_options[id];
-	bool needs = row->value && row->value[0] != '[';
-
-	printf(" \\\n\t\t\t");
-	if (row->letter)
-		printf("'(-%c --%s)'{-%c%s,--%s%s}'[", row->letter, row->name,
-			row->letter, needs ? "+" : "", row->name,
-			needs ? "=" : "");
-	else
-		printf("'--%s%s[", row->name, needs ? "=" : "");
-	put_summary(row->help);
-	putchar(']');
-	if (row->value)
-		zsh_print_value(id);
-	putchar('\'');
-}
-
-static void
-zsh_print_options(unsigned where)
-{
-	for (int id = 0; id < OPTION_COUNT; id++)
-		if (is_offered((enum option_id)id, where))
-			zsh_print_option((enum option_id)id);
-}
-
-static void
-zsh_print(void)
-{
-	fputs(zsh_begin, stdout);
-	for (int i = 0; i < COMMAND_COUNT; i++)
-		printf("\t\t'%s:%s'\n", cli_commands[i].name,
-			cli_commands[i].summary);
-	/* -A: an option behind the command is the command's. */
-	printf("\t)\n\t_arguments -C -A '-*'");
-	zsh_print_options(IN_GLOBAL);
-	printf(" \\\n\t\t\t'1: :->command' '*:: :->rest' && return\n"
-	       "\tcase $state in\n"
-	       "\tcommand) _describe command commands ;;\n"
-	       "\trest)\n\t\tcase $words[1] in\n");
-	for (int i = 0; i < COMMAND_COUNT; i++) {
-		printf("\t\t%s)\n\t\t\t_arguments -s", cli_commands[i].name);
-		zsh_print_options(1u << i);
-		printf(" \\\n\t\t\t'");
-		if (i == COMMAND_help) {
-			printf("1:COMMAND:(");
-			put_commands();
-			printf(")' '2:GROUP:(");
-			put_words(OPTION_EXPLAIN);
-			printf(")' ;;\n");
-		} else {
-			printf("*:IMAGE:_files' ;;\n");
-		}
-	}
-	fputs(zsh_end, stdout);
-}
-
-static const char fish_begin[] =
+static const char fish[] =
 	"# fish completion for hone, made by 'hone help --completion fish'\n"
-	"function __hone_list\n"
-	"    set -l token (string replace -r '^--[^=]*=' '' -- "
-	"(commandline -ct))\n"
-	"    set -l before (string replace -r '[^,]*$' '' -- $token)\n"
-	"    printf '%s\\n' \"$before\"$argv\n"
-	"end\n";
-
-/* What follows the names of an option that has a value. */
-static void
-fish_print_value(enum option_id id)
-{
-	enum completion_kind kind = kind_of(id);
-
-	printf(kind == COMPLETION_FILE ? " -r -F" : " -x");
-	if (kind == COMPLETION_WORD)
-		printf(" -a '");
-	else if (kind == COMPLETION_LIST)
-		printf(" -a '(__hone_list ");
-	else if (kind == COMPLETION_FOLDER)
-		printf(" -a '(__fish_complete_directories)'");
-	if (kind == COMPLETION_WORD || kind == COMPLETION_LIST) {
-		put_words(id);
-		printf(kind == COMPLETION_LIST ? ")'" : "'");
-	}
-}
-
-/* condition: a command of fish */
-static void
-fish_print_options(const char *condition, const char *command, unsigned where)
-{
-	for (int i = 0; i < OPTION_COUNT; i++) {
-		enum option_id id = (enum option_id)i;
-		const struct option_row *row = &cli_options[id];
-		if (!is_offered(id, where))
-			continue;
-		printf("complete -c hone -n '%s%s'", condition, command);
-		if (row->letter)
-			printf(" -s %c", row->letter);
-		printf(" -l %s -d '", row->name);
-		put_summary(row->help);
-		putchar('\'');
-		if (row->value && row->value[0] != '[')
-			fish_print_value(id);
-		putchar('\n');
-	}
-}
-
-static void
-fish_print_operands(const char *condition, enum option_id id)
-{
-	printf("complete -c hone -n '%s' -f -a '", condition);
-	if (id == OPTION_COUNT)
-		put_commands();
-	else
-		put_words(id);
-	printf("'\n");
-}
-
-static void
-fish_print(void)
-{
-	fputs(fish_begin, stdout);
-	for (int i = 0; i < COMMAND_COUNT; i++)
-		printf("complete -c hone -n __fish_use_subcommand -f -a %s -d "
-		       "'%s'\n",
-			cli_commands[i].name, cli_commands[i].summary);
-	fish_print_options("__fish_use_subcommand", "", IN_GLOBAL);
-	for (int i = 0; i < COMMAND_COUNT; i++)
-		fish_print_options("__fish_seen_subcommand_from ",
-			cli_commands[i].name, 1u << i);
-	fish_print_operands("__fish_seen_subcommand_from help; and test (count "
-			    "(commandline -opc)) -lt 3",
-		OPTION_COUNT);
-	fish_print_operands("__fish_seen_subcommand_from help; and test (count "
-			    "(commandline -opc)) -gt 2",
-		OPTION_EXPLAIN);
-	fish_print_operands(
-		"not __fish_use_subcommand; and __fish_prev_arg_in -h "
-		"--help",
-		OPTION_EXPLAIN);
-}
+	"function __hone_complete\n"
+	"    set -l words (commandline -opc) (commandline -ct)\n"
+	"    set -l lines (command $words[1] __complete $words[2..-1])\n"
+	"    set -l rest (string replace -r '^--[^=]*=' '' -- $words[-1])\n"
+	"    set -l before (string match -r '^--[^=]*=' -- $words[-1]; "
+	"or echo)\n"
+	"    switch $lines[1]\n"
+	"        case file\n"
+	"            printf '%s\\n' $before(__fish_complete_path $rest)\n"
+	"        case folder\n"
+	"            printf '%s\\n' $before(__fish_complete_directories "
+	"$rest)\n"
+	"        case '*'\n"
+	"            printf '%s\\n' $lines[2..-1]\n"
+	"    end\n"
+	"end\n"
+	"complete -c hone -f -a '(__hone_complete)'\n";
 
 bool
 completion_print(const char *shell)
 {
-	static const struct {
-		const char *name;
-		void (*print)(void);
-	} shells[] = {
-		{"bash", bash_print}, {"zsh", zsh_print}, {"fish", fish_print}};
+	const char *script = strcmp(shell, "bash") == 0   ? bash
+			     : strcmp(shell, "zsh") == 0  ? zsh
+			     : strcmp(shell, "fish") == 0 ? fish
+							  : NULL;
 
-	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
-		if (strcmp(shell, shells[i].name) != 0)
-			continue;
-		shells[i].print();
-		return true;
-	}
-	return false;
+	if (script)
+		fputs(script, stdout);
+	return script;
 }

@@ -43,6 +43,13 @@ def script(hone, shell):
     return hone.ok("help", "--completion", shell).stdout.decode()
 
 
+@pytest.fixture(autouse=True)
+def hone_is_found(hone, monkeypatch):
+    """A script calls the command of the line."""
+    folder = os.path.dirname(hone.path)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
 def run(*words, **kwargs):
     """The output of a shell, which has to be silent."""
     done = subprocess.run(words, stdout=subprocess.PIPE, timeout=TIMEOUT,
@@ -111,7 +118,7 @@ compadd() {
 	local -a words
 	if [[ -z ${argv[(r)-[AOD]*]} ]]; then
 		builtin compadd -O words "$@"
-		print -rl -- $IPREFIX$^words >>$ZDOTDIR/offered
+		(( $#words )) && print -rl -- $IPREFIX$^words >>$ZDOTDIR/offered
 	fi
 	builtin compadd "$@"
 }
