@@ -155,9 +155,8 @@ int cli_parse(struct cli *cli, unsigned where, int argc, char **argv);
 
 /* options/refuse.c: messages about invalid words of the command line. */
 int cli_refuse_command(const char *name);
-/* One line; a letter, or a word that begins with two dashes and may hold a
- * value. */
-void cli_refuse_letter(unsigned where, int letter);
+/* One line; a letter behind a dash, or a word that begins with two and may hold
+ * a value. */
 void cli_refuse_word(unsigned where, const char *word);
 /*
  * Returns whether the word is an option of qemu-img whose value is the next

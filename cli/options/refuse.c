@@ -44,15 +44,6 @@ complain(unsigned where, const char *word, size_t length, const char *before,
 		word, command ? " " : "", command ? command : "", before, hint);
 }
 
-void
-cli_refuse_letter(unsigned where, int letter)
-{
-	const char word[] = {'-', (char)letter, '\0'};
-	const char *hint = cli_find_hint(where, word, 2);
-
-	complain(where, word, 2, hint ? ": " : "", hint ? hint : "");
-}
-
 /* List the options that begin with the word. Returns their number. */
 static int
 list_options(unsigned where, const char *word, size_t length, char *list,
@@ -76,17 +67,18 @@ list_options(unsigned where, const char *word, size_t length, char *list,
 }
 
 /*
- * Returns the row that a long option abbreviates; NULL if there is no row or
- * several, or if an option begins with the word.
+ * Returns the row of a letter, or the one that a long option abbreviates; NULL
+ * if there is no row or several, or if an option begins with the word.
  */
 static const struct hint_row *
-find_long_hint(unsigned where, const char *word, size_t length)
+find_hint(unsigned where, const char *word, size_t length)
 {
 	const struct hint_row *found = NULL;
 	char list[1];
 
-	if (length <= 2 ||
-		list_options(where, word + 2, length - 2, list, sizeof(list)))
+	if (length > 2 ? list_options(where, word + 2, length - 2, list,
+				 sizeof(list))
+		       : word[1] == '-')
 		return NULL;
 	for (const struct hint_row *row = cli_hints; row->word; row++) {
 		if (!(row->commands & where) ||
@@ -105,7 +97,7 @@ bool
 cli_hint_takes_value(unsigned where, const char *word)
 {
 	size_t length = strcspn(word, "=");
-	const struct hint_row *row = find_long_hint(where, word, length);
+	const struct hint_row *row = find_hint(where, word, length);
 
 	return row && row->values && word[length] == '\0';
 }
@@ -124,7 +116,7 @@ cli_refuse_word(unsigned where, const char *word)
 			list);
 		return;
 	}
-	const struct hint_row *row = find_long_hint(where, word, length);
+	const struct hint_row *row = find_hint(where, word, length);
 	if (row) {
 		complain(where, word, length, ": ", row->hint);
 		return;
