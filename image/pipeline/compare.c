@@ -4,9 +4,6 @@
 #include <hone/zero.h>
 #include "pipeline/pieces.h"
 
-/* Bytes of one memcmp(), before single bytes are compared. */
-#define STEP 4096
-
 struct compare {
 	struct image_source *side[2];
 	/* of the larger side */
@@ -27,33 +24,27 @@ struct own {
 };
 
 /*
- * Describe a side from offset to end. The range past the end of the image is a
- * hole.
+ * Describe both sides at offset. An extent that reaches past offset is kept.
+ * The range past the end of a side is a hole.
  */
 static int
-describe(struct image_source *side, uint64_t size, uint64_t offset,
-	uint64_t end, struct image_extent *extent, struct image_error *err)
-{
-	if (offset < size)
-		return side->ops->extent(side, offset,
-			(end < size ? end : size) - offset, extent, err);
-	*extent = (struct image_extent){.offset = offset,
-		.length = end - offset,
-		.kind = IMAGE_HOLE,
-		.host = IMAGE_NO_HOST};
-	return 0;
-}
-
-/* Describe both sides at offset. An extent that reaches past offset is kept. */
-static int
-describe_both(struct compare *compare, const uint64_t size[2], uint64_t offset,
+describe(struct compare *compare, const uint64_t size[2], uint64_t offset,
 	uint64_t end, struct image_extent sides[2], struct image_error *err)
 {
 	for (int i = 0; i < 2; i++) {
+		struct image_source *side = compare->side[i];
+		uint64_t stop = end < size[i] ? end : size[i];
+		int rc = 0;
 		if (sides[i].length > 0 && offset < image_extent_end(&sides[i]))
 			continue;
-		int rc = describe(
-			compare->side[i], size[i], offset, end, &sides[i], err);
+		if (offset < size[i])
+			rc = side->ops->extent(
+				side, offset, stop - offset, &sides[i], err);
+		else
+			sides[i] = (struct image_extent){.offset = offset,
+				.length = end - offset,
+				.kind = IMAGE_HOLE,
+				.host = IMAGE_NO_HOST};
 		if (rc < 0)
 			return rc;
 	}
@@ -83,7 +74,7 @@ compare_cut(void *opaque, uint64_t offset, struct image_extent *extent,
 	const uint64_t size[2] = {
 		compare->side[0]->size, compare->side[1]->size};
 
-	int rc = describe_both(
+	int rc = describe(
 		compare, size, offset, compare->size, compare->cut, err);
 	if (rc < 0)
 		return rc;
@@ -107,9 +98,7 @@ find_difference(const unsigned char *a, const unsigned char *b, size_t length)
 		return hone_find_nonzero(a ? a : b, length);
 	if (memcmp(a, b, length) == 0)
 		return length;
-	while (length - at > STEP && !memcmp(a + at, b + at, STEP))
-		at += STEP;
-	while (at < length && a[at] == b[at])
+	while (a[at] == b[at])
 		at++;
 	return at;
 }
@@ -180,8 +169,7 @@ compare_work(void *opaque, struct image_scratch *scratch,
 			own->size[i] = compare->side[i]->size;
 	own->differs = false;
 	while (offset < end && !own->differs) {
-		int rc = describe_both(
-			compare, own->size, offset, end, sides, err);
+		int rc = describe(compare, own->size, offset, end, sides, err);
 		if (rc < 0)
 			return rc;
 		/* One call reads up to a change from data to hole, or back, of
@@ -189,8 +177,7 @@ compare_work(void *opaque, struct image_scratch *scratch,
 		enum image_kind kind[2] = {sides[0].kind, sides[1].kind};
 		uint64_t at = nearer_end(sides);
 		while (at < end) {
-			rc = describe_both(
-				compare, own->size, at, end, sides, err);
+			rc = describe(compare, own->size, at, end, sides, err);
 			if (rc < 0)
 				return rc;
 			if (sides[0].kind != kind[0] ||

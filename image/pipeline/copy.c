@@ -35,9 +35,8 @@ own_size(const struct image_copy *copy)
 static bool
 shareable(const struct image_extent *e)
 {
-	return e->kind == IMAGE_DATA && !e->compressed && e->depth == 0 &&
-	       e->host % SHARE_ALIGN == 0 && e->offset % SHARE_ALIGN == 0 &&
-	       e->length % SHARE_ALIGN == 0;
+	return !e->compressed && e->depth == 0 && e->host % SHARE_ALIGN == 0 &&
+	       e->offset % SHARE_ALIGN == 0 && e->length % SHARE_ALIGN == 0;
 }
 
 /* Put zeros into a range whose place has other bytes. */
@@ -53,57 +52,14 @@ put_zeros(const struct image_copy *copy, struct image_copy_own *own,
 				.zeros = true};
 }
 
-/* Returns true if every extent of data listed is shared and none is read. */
-static bool
-share_pieces(const struct image_copy *copy, struct image_copy_own *own)
+/* Put the data of pieces, which lie in bytes or, with NULL, are shared. */
+static void
+put_pieces(const struct image_copy *copy, struct image_copy_own *own,
+	const struct image_pieces *pieces, uint64_t offset,
+	const unsigned char *bytes)
 {
-	for (size_t i = 0; i < own->listed.count; i++)
-		if (own->listed.list[i].kind == IMAGE_DATA &&
-			!shareable(&own->listed.list[i]))
-			return false;
-	for (size_t i = 0; i < own->listed.count; i++) {
-		const struct image_extent *e = &own->listed.list[i];
-		image_copy_count(&own->copied, e);
-		if (e->kind != IMAGE_DATA) {
-			put_zeros(copy, own, e->offset, e->length);
-			continue;
-		}
-		own->puts[own->n_puts++] =
-			(struct image_put){.place = {.guest = e->offset,
-						   .length = e->length,
-						   .stored = e->length},
-				.from = e->host};
-	}
-	return true;
-}
-
-static int
-copy_work(void *opaque, struct image_scratch *scratch,
-	struct image_chunk *chunk, struct image_error *err)
-{
-	struct image_copy *copy = opaque;
-	struct image_copy_own *own = chunk->own;
-	bool share = __atomic_load_n(&copy->share, __ATOMIC_RELAXED);
-
-	place_lists(copy, own);
-	if (copy->sink->compress)
-		return image_copy_encode(copy, scratch, chunk, err);
-	if (copy->sink->part)
-		return image_copy_pack_disk(copy, scratch, chunk, err);
-	if (copy->sink->ops->append)
-		return image_copy_pack(copy, scratch, chunk, err);
-	int rc = image_pieces_list(
-		&own->listed, copy->source, chunk, !share, err);
-	if (rc < 0 || (share && share_pieces(copy, own)))
-		return rc;
-	for (size_t i = 0; i < own->listed.count; i++)
-		image_extent_plain(&own->listed.list[i]);
-	rc = image_pieces_read(&own->listed, copy->source, scratch, chunk, err);
-	if (rc < 0)
-		return rc;
-	image_pieces_scan(&own->found, &own->listed, chunk, copy->block);
-	for (size_t i = 0; i < own->found.count; i++) {
-		const struct image_extent *e = &own->found.list[i];
+	for (size_t i = 0; i < pieces->count; i++) {
+		const struct image_extent *e = &pieces->list[i];
 		image_copy_count(&own->copied, e);
 		if (e->kind != IMAGE_DATA) {
 			put_zeros(copy, own, e->offset, e->length);
@@ -113,8 +69,44 @@ copy_work(void *opaque, struct image_scratch *scratch,
 			.place = {.guest = e->offset,
 				.length = e->length,
 				.stored = e->length},
-			.bytes = chunk->data + (e->offset - chunk->offset)};
+			.bytes = bytes ? bytes + (e->offset - offset) : NULL,
+			.from = e->host};
 	}
+}
+
+static int
+copy_work(void *opaque, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err)
+{
+	struct image_copy *copy = opaque;
+	struct image_copy_own *own = chunk->own;
+	struct image_pieces *listed = &own->listed;
+	bool share = __atomic_load_n(&copy->share, __ATOMIC_RELAXED);
+
+	place_lists(copy, own);
+	if (copy->sink->compress)
+		return image_copy_encode(copy, scratch, chunk, err);
+	if (copy->sink->part)
+		return image_copy_pack_disk(copy, scratch, chunk, err);
+	if (copy->sink->ops->append)
+		return image_copy_pack(copy, scratch, chunk, err);
+	int rc = image_pieces_list(listed, copy->source, chunk, !share, err);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < listed->count; i++)
+		share = share && (listed->list[i].kind != IMAGE_DATA ||
+					 shareable(&listed->list[i]));
+	if (share) {
+		put_pieces(copy, own, listed, chunk->offset, NULL);
+		return 0;
+	}
+	for (size_t i = 0; i < listed->count; i++)
+		image_extent_plain(&listed->list[i]);
+	rc = image_pieces_read(listed, copy->source, scratch, chunk, err);
+	if (rc < 0)
+		return rc;
+	image_pieces_scan(&own->found, listed, chunk, copy->block);
+	put_pieces(copy, own, &own->found, chunk->offset, chunk->data);
 	return 0;
 }
 
@@ -393,13 +385,13 @@ visit_and_hash(struct image_copy *copy, const struct image_run *run,
 	const struct image_run silent = {0};
 
 	int rc = image_hashers_create(&copy->hashers, run->digests, &silent,
+		copy->source->patches,
 		copy->sink->ops->append && !copy->sink->part
 			? IMAGE_HASHERS_COMPACT
 			: 0,
 		err);
 	if (rc < 0)
 		return rc;
-	image_hashers_patch(copy->hashers, copy->source->patches);
 	rc = visit(copy, run, err);
 	if (rc == 0)
 		rc = image_hashers_finish(copy->hashers,

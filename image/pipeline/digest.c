@@ -82,11 +82,10 @@ digest_hash(void *opaque, struct image_scratch *scratch,
 {
 	struct digest *digest = opaque;
 
-	(void)scratch;
 	if (digest->data && chunk->offset + chunk->length > digest->size)
 		search_rest(digest, chunk->own, chunk);
-	image_hashers_post(digest->hashers, chunk, chunk->own);
-	return image_hashers_wait(digest->hashers, err);
+	return image_hashers_write(
+		digest->hashers, chunk->own, NULL, NULL, scratch, chunk, err);
 }
 
 static void
@@ -129,7 +128,7 @@ image_digest_part(struct image_source *source, uint64_t size,
 	if (data)
 		*data = source->size;
 	int rc = image_hashers_create(
-		&digest.hashers, digests, run, IMAGE_HASHERS_JOIN, err);
+		&digest.hashers, digests, run, NULL, IMAGE_HASHERS_JOIN, err);
 	if (rc < 0)
 		return rc;
 	rc = image_pipeline_run(&plan, &quiet, &threads, err);

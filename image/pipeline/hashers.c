@@ -69,12 +69,6 @@ image_hashers_stop(struct image_hashers *all)
 	__atomic_store_n(&all->stopped, 1, __ATOMIC_RELAXED);
 }
 
-static bool
-is_stopped(const struct image_hashers *all)
-{
-	return __atomic_load_n(&all->stopped, __ATOMIC_RELAXED) != 0;
-}
-
 static void
 add(struct hasher *hasher, const void *bytes, size_t length)
 {
@@ -98,9 +92,9 @@ add_number(struct hasher *hasher, uint64_t number)
 }
 
 /*
- * Add bytes or, with NULL, zeros, at most to the end of a block. Returns how
- * many. Only blocks with data are hashed, each behind its offset: two disks of
- * one size give the same input if and only if they are equal.
+ * As add_bytes(), at most to the end of a block. Only blocks with data are
+ * hashed, each behind its offset: two disks of one size give the same input if
+ * and only if they are equal.
  */
 static uint64_t
 add_sparse(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
@@ -122,11 +116,13 @@ add_sparse(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
 	return n;
 }
 
+/* Add bytes or, with NULL, zeros. Returns how many. */
 static uint64_t
-add_all(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
+add_bytes(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
 {
+	if (hasher->all->sparse)
+		return add_sparse(hasher, bytes, length);
 	size_t n = bytes || length < ZEROS ? (size_t)length : ZEROS;
-
 	add(hasher, bytes ? bytes : zeros, n);
 	return n;
 }
@@ -141,15 +137,14 @@ add_up_to(struct hasher *hasher, uint64_t end, const unsigned char *bytes)
 	if (patches && end > patches->size)
 		end = patches->size;
 	/* A hole of several TiB takes hours. */
-	while (!is_stopped(hasher->all) && hasher->at < end) {
+	while (!__atomic_load_n(&hasher->all->stopped, __ATOMIC_RELAXED) &&
+		hasher->at < end) {
 		uint64_t at = hasher->at, stop = end;
 		const struct image_patch *patch =
 			patches ? image_patch_at(patches, at, &stop) : NULL;
 		const unsigned char *from =
 			patch ? patch->was + (at - patch->offset) : bytes;
-		uint64_t n = hasher->all->sparse
-				     ? add_sparse(hasher, from, stop - at)
-				     : add_all(hasher, from, stop - at);
+		uint64_t n = add_bytes(hasher, from, stop - at);
 		hasher->at += n;
 		if (bytes)
 			bytes += n;
@@ -204,19 +199,11 @@ hashers_loop(void *opaque)
 	return NULL;
 }
 
-static void
-start_threads(struct image_hashers *all, size_t wanted)
-{
-	while (all->threads < wanted &&
-		image_thread_create(&all->list[all->threads].thread,
-			hashers_loop, &all->list[all->threads]) == 0)
-		all->threads++;
-}
-
 int
 image_hashers_create(struct image_hashers **out,
 	const struct image_digests *digests, const struct image_run *run,
-	unsigned flags, struct image_error *err)
+	const struct image_patches *patches, unsigned flags,
+	struct image_error *err)
 {
 	struct image_hashers *all = calloc(1, sizeof(*all));
 	int rc = 0;
@@ -225,6 +212,7 @@ image_hashers_create(struct image_hashers **out,
 	if (!all)
 		return image_no_memory(err);
 	all->run = run;
+	all->patches = patches;
 	all->compact = flags & IMAGE_HASHERS_COMPACT;
 	all->sparse = digests->sparse;
 	pthread_mutex_init(&all->lock, NULL);
@@ -241,15 +229,12 @@ image_hashers_create(struct image_hashers **out,
 		*out = NULL;
 		return rc;
 	}
-	start_threads(all, all->count - (flags & IMAGE_HASHERS_JOIN ? 1 : 0));
+	size_t wanted = all->count - (flags & IMAGE_HASHERS_JOIN ? 1 : 0);
+	while (all->threads < wanted &&
+		image_thread_create(&all->list[all->threads].thread,
+			hashers_loop, &all->list[all->threads]) == 0)
+		all->threads++;
 	return 0;
-}
-
-void
-image_hashers_patch(
-	struct image_hashers *all, const struct image_patches *patches)
-{
-	all->patches = patches;
 }
 
 void
@@ -285,15 +270,9 @@ post(struct image_hashers *all, const struct image_chunk *chunk,
 	pthread_mutex_unlock(&all->lock);
 }
 
-void
-image_hashers_post(struct image_hashers *all, const struct image_chunk *chunk,
-	const struct image_pieces *pieces)
-{
-	post(all, chunk, pieces, 0);
-}
-
-int
-image_hashers_wait(struct image_hashers *all, struct image_error *err)
+/* Wait until what is posted was hashed by all. Returns the first error. */
+static int
+wait_for_all(struct image_hashers *all, struct image_error *err)
 {
 	for (size_t i = all->threads; i < all->count; i++)
 		hash_posted(&all->list[i]);
@@ -310,16 +289,6 @@ image_hashers_wait(struct image_hashers *all, struct image_error *err)
 	return 0;
 }
 
-static bool
-has_data(const struct image_pieces *pieces)
-{
-	size_t i = 0;
-
-	while (i < pieces->count && pieces->list[i].kind != IMAGE_DATA)
-		i++;
-	return i < pieces->count;
-}
-
 int
 image_hashers_write(struct image_hashers *all,
 	const struct image_pieces *pieces, image_write_stage write,
@@ -327,16 +296,19 @@ image_hashers_write(struct image_hashers *all,
 	struct image_error *err)
 {
 	struct image_error hash_err;
+	size_t i = 0;
 
 	/* A stream of unknown size has a hole in chunks, which would each wake
 	 * the threads. */
-	if (!has_data(pieces))
+	while (i < pieces->count && pieces->list[i].kind != IMAGE_DATA)
+		i++;
+	if (i == pieces->count && write)
 		return write(opaque, scratch, chunk, err);
-	image_hashers_post(all, chunk, pieces);
-	int rc = write(opaque, scratch, chunk, err);
+	post(all, chunk, pieces, 0);
+	int rc = write ? write(opaque, scratch, chunk, err) : 0;
 	if (rc < 0)
 		image_hashers_stop(all);
-	int hash_rc = image_hashers_wait(all, &hash_err);
+	int hash_rc = wait_for_all(all, &hash_err);
 	if (rc == 0 && hash_rc < 0) {
 		*err = hash_err;
 		rc = hash_rc;
@@ -349,7 +321,7 @@ image_hashers_finish(struct image_hashers *all, uint64_t size,
 	struct image_digests *digests, struct image_error *err)
 {
 	post(all, NULL, NULL, size);
-	int rc = image_hashers_wait(all, err);
+	int rc = wait_for_all(all, err);
 	for (size_t i = 0; rc == 0 && i < all->count; i++) {
 		struct hasher *hasher = &all->list[i];
 		if (all->sparse)

@@ -12,55 +12,43 @@
 struct image_hashers;
 
 /*
- * Begin the digests of a disk; flags are those below. Every algorithm gets a
- * thread. With fewer threads than that, because the system refuses more, the
- * caller's thread hashes the rest in image_hashers_wait().
+ * Begin the digests of a disk, of the bytes that it had before the patches
+ * (NULL: none), which are those of the last read of their range. Every
+ * algorithm gets a thread. With fewer threads than that, because the system
+ * refuses more or by a flag, the thread of image_hashers_write() hashes the
+ * rest.
  *
  * Calls run->progress, which may be NULL, as the first algorithm goes on.
  */
 int image_hashers_create(struct image_hashers **out,
 	const struct image_digests *digests, const struct image_run *run,
-	unsigned flags, struct image_error *err);
-/* One thread less: the caller's thread hashes, too. */
+	const struct image_patches *patches, unsigned flags,
+	struct image_error *err);
+/* One thread less. */
 #define IMAGE_HASHERS_JOIN 1u
-/* Chunks have the bytes of their data alone, piece behind piece. */
+/* Chunks have the bytes of their data alone, piece behind piece; otherwise each
+ * piece has its place in the chunk. */
 #define IMAGE_HASHERS_COMPACT 2u
-
-/*
- * Hash the bytes that the disk had before the patches. Called before the first
- * chunk, if at all; the bytes are those of the last read of their range.
- */
-void image_hashers_patch(
-	struct image_hashers *hashers, const struct image_patches *patches);
-
 /* NULL is allowed. */
 void image_hashers_destroy(struct image_hashers *hashers);
 
+/* image_plan.write */
+typedef int (*image_write_stage)(void *opaque, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err);
 /*
- * Hash the pieces of data of a chunk. What lies between the last chunk and this
- * one, and between the pieces, is zero. Chunks come in ascending order, and
- * stay as they are until image_hashers_wait() returns.
- *
- * The bytes of a piece are in chunk->data at the place that the piece has in
- * the chunk, but for IMAGE_HASHERS_COMPACT.
+ * Hash the pieces of data of a chunk beside write(), the write stage of a plan
+ * with one writer, or NULL. What lies between the last chunk and this one, and
+ * between the pieces, is zero. Returns the first error.
  */
-void image_hashers_post(struct image_hashers *hashers,
-	const struct image_chunk *chunk, const struct image_pieces *pieces);
+int image_hashers_write(struct image_hashers *hashers,
+	const struct image_pieces *pieces, image_write_stage write,
+	void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
+	struct image_error *err);
 /*
  * The digests are no longer needed: a chunk that is being hashed is left early.
  * Any thread.
  */
 void image_hashers_stop(struct image_hashers *hashers);
-/* Wait until the chunk was hashed by all. Returns the first error. */
-int image_hashers_wait(struct image_hashers *hashers, struct image_error *err);
-/* image_plan.write */
-typedef int (*image_write_stage)(void *opaque, struct image_scratch *scratch,
-	struct image_chunk *chunk, struct image_error *err);
-/* Hash the pieces beside write(), the write stage of a plan with one writer. */
-int image_hashers_write(struct image_hashers *hashers,
-	const struct image_pieces *pieces, image_write_stage write,
-	void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
-	struct image_error *err);
 
 /* Hash zeros up to size, the end of the disk, and set the digests. */
 int image_hashers_finish(struct image_hashers *hashers, uint64_t size,

@@ -7,9 +7,184 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include <hone/mempool.h>
+#include <hone/ring.h>
+#include <pthread.h>
+#include "memory.h"
 #include "pipeline/pieces.h"
-#include "pipeline/state.h"
+#include "store/store.h"
 #include "thread.h"
+
+/* An object of the mempool: a chunk, followed by its buffers. */
+struct task {
+	struct image_chunk chunk;
+	/* the result of cut or work */
+	int rc;
+	struct image_error err;
+};
+
+struct pipeline {
+	const struct image_plan *plan;
+	const struct image_run *run;
+	/* number of chunks */
+	size_t n_chunks;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* Everything below is used under the lock. */
+	struct hone_mempool *pool;
+	struct hone_mempool_cache *cache;
+	/* chunks that have their places and wait for a writer */
+	struct hone_ring *ready;
+	/* chunks that wait for the order stage: slot ticket % n_chunks */
+	struct task **worked;
+	/* plan->size, or less: where the disk ends */
+	uint64_t size;
+	/* offset of the next chunk, and the extent there */
+	uint64_t offset;
+	struct image_extent extent;
+	uint64_t next_ticket;
+	uint64_t next_order;
+	unsigned under_way;
+	unsigned writing;
+	/* for run->rate: bytes cut for reading, and the time of the
+	 * beginning */
+	uint64_t read;
+	uint64_t began_ns;
+	/* not 0: stop */
+	int rc;
+	struct image_error *err;
+};
+
+static size_t
+round_up(size_t n, size_t to)
+{
+	return (n + to - 1) & ~(to - 1);
+}
+
+/*
+ * An object has the task, the memory of the stages and the buffer, each on its
+ * own cache lines. The buffer begins at a page, for O_DIRECT.
+ */
+static size_t
+head_size(const struct image_plan *plan)
+{
+	size_t task = round_up(sizeof(struct task), 64);
+	return round_up(task + plan->own, IMAGE_ALIGN);
+}
+
+static void
+construct(void *object, size_t index, void *arg)
+{
+	const struct image_plan *plan = arg;
+	struct task *task = object;
+
+	(void)index;
+	task->chunk.own = (char *)object + round_up(sizeof(*task), 64);
+	task->chunk.data = (unsigned char *)object + head_size(plan);
+}
+
+/*
+ * Each thread needs its scratch and at least one chunk. The first thread gets
+ * them even if they exceed the limit.
+ */
+static void
+divide_memory(struct pipeline *p, size_t chunk, unsigned *threads)
+{
+	const struct image_plan *plan = p->plan;
+	size_t share = image_memory(p->run->memory).chunks;
+	size_t memory = share + plan->spare;
+	size_t affordable = (share + plan->spare_chunks) / chunk;
+	size_t most = memory / (chunk + plan->scratch);
+
+	if (most > affordable)
+		most = affordable;
+	if (*threads > most)
+		*threads = most ? (unsigned)most : 1;
+	if (most && affordable > (memory - *threads * plan->scratch) / chunk)
+		affordable = (memory - *threads * plan->scratch) / chunk;
+	/* For each thread, one in the work stage and one that waits for its
+	 * ticket. */
+	p->n_chunks = *threads == 1 ? 1 : 2 * (size_t)*threads;
+	if (p->n_chunks > affordable)
+		p->n_chunks = affordable ? affordable : 1;
+}
+
+static int
+create_pool(struct pipeline *p, unsigned *threads)
+{
+	const struct image_plan *plan = p->plan;
+	struct hone_mempool_attr attr;
+
+	hone_mempool_attr_init(&attr);
+	attr.object_size = head_size(plan) + plan->buffer;
+	attr.alignment = IMAGE_ALIGN;
+	/* With O_DIRECT, a huge page is one request: 1 GiB takes 1.6 s, not
+	 * 3. */
+	attr.flags = HONE_MEMPOOL_HUGE_ADVISE;
+	attr.cache_size = 1;
+	attr.max_caches = 1;
+	attr.constructor = construct;
+	attr.constructor_arg = (void *)(uintptr_t)plan;
+	attr.name = "image chunks";
+
+	divide_memory(p, attr.object_size, threads);
+	attr.capacity = p->n_chunks;
+	int rc = hone_mempool_create(&p->pool, &attr);
+	if (rc == 0)
+		rc = hone_mempool_cache_open(p->pool, &p->cache);
+	return rc;
+}
+
+static void
+pipeline_destroy(struct pipeline *p)
+{
+	void *element;
+
+	/* After an error, chunks are still in the ring and in the slots. */
+	while (p->ready && hone_ring_dequeue(p->ready, &element) == 0)
+		hone_mempool_put(p->cache, element);
+	for (size_t i = 0; p->worked && i < p->n_chunks; i++)
+		if (p->worked[i])
+			hone_mempool_put(p->cache, p->worked[i]);
+	free(p->worked);
+	hone_ring_destroy(p->ready);
+	if (p->cache)
+		hone_mempool_cache_close(p->cache);
+	if (p->pool)
+		hone_mempool_destroy(p->pool);
+	pthread_cond_destroy(&p->changed);
+	pthread_mutex_destroy(&p->lock);
+}
+
+/*
+ * Create the chunks for *threads threads, or for fewer, at least 1, if
+ * run->memory requires fewer. Returns 0, or -ENOMEM after freeing everything.
+ */
+static int
+pipeline_create(struct pipeline *p, unsigned *threads)
+{
+	pthread_condattr_t attr;
+
+	int rc = create_pool(p, threads);
+	if (rc == 0)
+		rc = hone_ring_create(&p->ready, p->n_chunks, HONE_RING_SPSC);
+	if (rc == 0) {
+		p->worked = calloc(p->n_chunks, sizeof(struct task *));
+		if (!p->worked)
+			rc = -ENOMEM;
+	}
+	/* Initialised also after a failure, because pipeline_destroy() destroys
+	 * both. */
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&p->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	if (rc < 0)
+		pipeline_destroy(p);
+	return rc;
+}
 
 /* Cut the next chunk. A hole of several whole chunks becomes one chunk. */
 static void
@@ -141,19 +316,15 @@ do_write(struct pipeline *p, struct image_scratch *scratch)
 	return true;
 }
 
-/* Returns the time from which run->rate allows another read. */
+/* Returns the time from which run->rate allows another read, or 0: now. */
 static uint64_t
 due_ns(const struct pipeline *p)
 {
+	if (!p->run->rate)
+		return 0;
 	double seconds = (double)p->read / (double)p->run->rate;
-	return p->began_ns + (uint64_t)(seconds * 1e9);
-}
-
-/* Returns whether run->rate forbids to read more now. */
-static bool
-must_wait(struct pipeline *p)
-{
-	return p->run->rate && image_now_ns() < due_ns(p);
+	uint64_t due = p->began_ns + (uint64_t)(seconds * 1e9);
+	return image_now_ns() < due ? due : 0;
 }
 
 /* Wait for a change, or until run->rate allows another read. */
@@ -161,9 +332,9 @@ static void
 wait_for_change(struct pipeline *p)
 {
 	bool limited = p->run->rate && p->offset < p->size;
+	uint64_t due = limited ? due_ns(p) : 0;
 
-	if (limited && must_wait(p)) {
-		uint64_t due = due_ns(p);
+	if (due) {
 		struct timespec until = {
 			(time_t)(due / 1000000000), (long)(due % 1000000000)};
 		pthread_cond_timedwait(&p->changed, &p->lock, &until);
@@ -192,7 +363,7 @@ work(struct pipeline *p, struct image_scratch *scratch, struct task *task)
 static bool
 do_work(struct pipeline *p, struct image_scratch *scratch)
 {
-	if (p->offset == p->size || must_wait(p))
+	if (p->offset == p->size || due_ns(p))
 		return false;
 	struct task *task = hone_mempool_get(p->cache);
 	if (!task)
@@ -206,7 +377,6 @@ do_work(struct pipeline *p, struct image_scratch *scratch)
 		bool ends = work(p, scratch, task);
 		pthread_mutex_lock(&p->lock);
 		if (ends) {
-			/* The disk ends in the chunk or before it. */
 			uint64_t end = task->chunk.offset + task->chunk.length;
 
 			if (end < p->size)
@@ -242,18 +412,6 @@ pipeline_loop(void *pipeline)
 	return NULL;
 }
 
-/* Returns the calls that are under way at once if the stores are used best. */
-static unsigned
-requests(const struct image_plan *plan)
-{
-	unsigned most = 0;
-
-	for (int i = 0; i < 2; i++)
-		if (plan->stores[i] && plan->stores[i]->requests > most)
-			most = plan->stores[i]->requests;
-	return most;
-}
-
 /*
  * Run the loop in `wanted` threads, including the caller's, or in fewer if the
  * system refuses more. Returns the number of threads.
@@ -283,8 +441,9 @@ image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
 	unsigned wanted = run->threads ? run->threads : image_cpus();
 
 	/* Most of them wait for an answer. */
-	if (!run->threads && wanted < requests(plan))
-		wanted = requests(plan);
+	for (int i = 0; i < 2 && !run->threads; i++)
+		if (plan->stores[i] && wanted < plan->stores[i]->requests)
+			wanted = plan->stores[i]->requests;
 
 	assert((plan->chunk & (plan->chunk - 1)) == 0);
 	*threads = 0;

@@ -16,7 +16,7 @@
  *   patch.c      a disk with other bytes in a few ranges, or without zeros at
  *                its end; gpt.c: a GPT that moves
  *   pieces.c     the extents of a chunk: listed, read, searched for zeros
- *   pipeline.c   image_pipeline_run(), its threads; resources.c: its memory
+ *   pipeline.c   image_pipeline_run(): its memory and its threads
  */
 #include "codec/codec.h"
 #include "error.h"
