@@ -8,10 +8,9 @@
  *
  * The same walk without calls first looks for what only serialize() can store,
  * and keeps the way to each object that has a method. The walk with calls goes
- * these ways only: below an object or array of the value, it sees what the
- * methods have changed, but not what they have added elsewhere. Then the build
- * finds an object without its answer, or another number of objects, and
- * serialize() stores the value.
+ * these ways only. If a method adds an object elsewhere, the build finds an
+ * object without its answer, or another number of objects, and serialize()
+ * stores the value.
  */
 #include "../cache.h"
 #include "ext/standard/basic_functions.h"
@@ -38,6 +37,9 @@ struct step {
 	uint32_t end;   /* the number of the step after those below it */
 };
 
+/* Of what is not on the way to such an object: all elements are visited. */
+#define NO_STEP UINT32_MAX
+
 struct walk {
 	struct php_hone_answers *answers;
 	HashTable met;                 /* enum meeting by address */
@@ -51,7 +53,7 @@ struct walk {
 	uint32_t asked; /* the number of such objects */
 };
 
-static void visit(struct walk *walk, zval *value, bool shared);
+static void visit(struct walk *walk, zval *value, bool shared, uint32_t step);
 
 static zend_always_inline bool
 goes_on(const struct walk *walk)
@@ -132,19 +134,11 @@ visit_step(struct walk *walk, zval *value, bool shared, uint32_t index)
 		make_room(walk);
 	walk->steps[step].index = index;
 	walk->n = step + 1;
-	visit(walk, value, shared);
+	visit(walk, value, shared, NO_STEP);
 	if (EXPECTED(walk->asked == asked))
 		walk->n = step;
 	else
 		walk->steps[step].end = walk->n;
-}
-
-/* An element of an array, or a property: `i` is less than nNumUsed. */
-static zend_always_inline zval *
-element_of(const zend_array *array, uint32_t i)
-{
-	return HT_IS_PACKED(array) ? &array->arPacked[i]
-				   : &array->arData[i].val;
 }
 
 static zend_always_inline bool
@@ -174,64 +168,85 @@ is_flat(const zend_object *object)
 				       table->nNumUsed)));
 }
 
-/* The walk without calls: elements at a distance of `size` bytes. */
+/* The walk without calls. */
 static zend_always_inline void
 look_at(struct walk *walk, zval *first, size_t size, uint32_t n, bool shared)
 {
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && goes_on(walk); i++) {
 		zval *value = (zval *)((char *)first + i * size);
 		if (EXPECTED(Z_TYPE_P(value) <= IS_STRING))
 			continue;
 		if (!shared && Z_TYPE_P(value) == IS_OBJECT &&
-			is_flat(Z_OBJ_P(value))) {
+			is_flat(Z_OBJ_P(value)))
 			walk->answers->objects++;
-			continue;
-		}
-		visit_step(walk, value, shared, i);
-		if (UNEXPECTED(!goes_on(walk)))
-			return;
+		else
+			visit_step(walk, value, shared, i);
 	}
 }
 
+/* Whether the walk with calls goes on below an element by its steps. */
+static bool
+has_steps(const struct walk *walk, uint32_t step)
+{
+	return step != NO_STEP && walk->steps[step].end != step + 1;
+}
+
+/* The walk with calls. */
 static void
-visit_array(struct walk *walk, zend_array *array, bool shared)
+visit_again(struct walk *walk, zval *first, size_t size, uint32_t n,
+	bool shared, uint32_t step)
+{
+	bool all = !has_steps(walk, step);
+	uint32_t i = all ? 0 : step + 1, end = all ? n : walk->steps[step].end;
+
+	while (i < end && goes_on(walk)) {
+		uint32_t index = all ? i : walk->steps[i].index;
+		zval *value = (zval *)((char *)first + index * size);
+		/* A method may have changed the array or the object. */
+		if (index < n && Z_TYPE_P(value) > IS_STRING)
+			visit(walk, value, shared, all ? NO_STEP : i);
+		i = all ? i + 1 : walk->steps[i].end;
+	}
+}
+
+/* Elements at a distance of `size` bytes, of the element of `step`. */
+static zend_always_inline void
+visit_elements(struct walk *walk, zval *first, size_t size, uint32_t n,
+	bool shared, uint32_t step)
+{
+	if (walk->calls)
+		visit_again(walk, first, size, n, shared, step);
+	else
+		look_at(walk, first, size, n, shared);
+}
+
+static void
+visit_array(struct walk *walk, zend_array *array, bool shared, uint32_t step)
 {
 	/* Only constants of classes and of opcache are immutable. */
 	if (GC_FLAGS(array) & IS_ARRAY_IMMUTABLE ||
 		zend_hash_num_elements(array) == 0)
 		return;
-	if (!walk->calls) {
-		if (HT_IS_PACKED(array))
-			look_at(walk, array->arPacked, sizeof(zval),
-				array->nNumUsed, shared);
-		else
-			look_at(walk, &array->arData->val, sizeof(Bucket),
-				array->nNumUsed, shared);
-		return;
-	}
 	GC_ADDREF(array);
-	for (uint32_t i = 0; i < array->nNumUsed && goes_on(walk); i++) {
-		zval *value = element_of(array, i);
-		if (Z_TYPE_P(value) > IS_STRING)
-			visit(walk, value, shared);
-	}
+	if (HT_IS_PACKED(array))
+		visit_elements(walk, array->arPacked, sizeof(zval),
+			array->nNumUsed, shared, step);
+	else
+		visit_elements(walk, &array->arData->val, sizeof(Bucket),
+			array->nNumUsed, shared, step);
 	zend_array_release(array);
 }
 
 static void
-visit_properties(struct walk *walk, zend_object *object)
+visit_properties(struct walk *walk, zend_object *object, uint32_t step)
 {
 	uint32_t n = (uint32_t)object->ce->default_properties_count;
 
-	if (!walk->calls)
-		look_at(walk, object->properties_table, sizeof(zval), n, false);
-	else
-		for (uint32_t i = 0; i < n && goes_on(walk); i++)
-			if (Z_TYPE(object->properties_table[i]) > IS_STRING)
-				visit(walk, &object->properties_table[i],
-					false);
-	if (n == 0 && object->properties != NULL && goes_on(walk))
-		visit_array(walk, object->properties, false);
+	if (n != 0)
+		visit_elements(walk, object->properties_table, sizeof(zval), n,
+			false, step);
+	else if (object->properties != NULL)
+		visit_array(walk, object->properties, false, step);
 }
 
 /* Keeps the answer of an object. */
@@ -249,13 +264,6 @@ add_answer(struct walk *walk, zend_object *object, const zval *data)
 	answers->of[answers->n].object = object;
 	ZVAL_COPY_VALUE(&answers->of[answers->n].data, data);
 	answers->n++;
-}
-
-static bool
-was_seen(struct walk *walk, const zend_object *object)
-{
-	return zend_hash_index_exists(
-		&walk->seen, (zend_ulong)(uintptr_t)object);
 }
 
 /* Calls __serialize() of an object, and visits its answer. */
@@ -281,7 +289,8 @@ visit_answer(struct walk *walk, zend_object *object)
 	if (has_number_as_string(Z_ARR(data)))
 		leave(walk);
 	else
-		visit_array(walk, Z_ARR(data), GC_REFCOUNT(Z_ARR(data)) > 1);
+		visit_array(walk, Z_ARR(data), GC_REFCOUNT(Z_ARR(data)) > 1,
+			NO_STEP);
 }
 
 /* The number of the declared property that __sleep() names, or -1. */
@@ -354,7 +363,8 @@ visit_named(struct walk *walk, zend_object *object, zend_array *names)
 		leave(walk);
 	for (uint32_t i = 0; i < zend_hash_num_elements(names) && goes_on(walk);
 		i++)
-		visit(walk, &object->properties_table[slots[i]], false);
+		visit(walk, &object->properties_table[slots[i]], false,
+			NO_STEP);
 	efree(slots);
 }
 
@@ -401,7 +411,7 @@ visit_asked(struct walk *walk, zend_object *object, uint32_t kind)
 }
 
 static void
-visit_object(struct walk *walk, zend_object *object, bool shared)
+visit_object(struct walk *walk, zend_object *object, bool shared, uint32_t step)
 {
 	/* serialize() looks for a repeated object only if the object or an
 	 * outer array has several references. */
@@ -425,34 +435,34 @@ visit_object(struct walk *walk, zend_object *object, bool shared)
 		walk->asked++;
 		return;
 	}
-	if (!walk->calls) {
+	/* The walk without calls has counted what has steps, and some objects
+	 * that answers have. */
+	if (!walk->calls ||
+		!(has_steps(walk, step) ||
+			(repeated && !asked &&
+				zend_hash_index_exists(&walk->seen,
+					(zend_ulong)(uintptr_t)object))))
 		walk->answers->objects++;
-		visit_properties(walk, object);
-		return;
-	}
-	/* The walk without calls has counted some objects that answers have. */
-	walk->answers->objects +=
-		!(repeated && !asked && was_seen(walk, object));
 	GC_ADDREF(object);
 	if (asked)
 		visit_asked(walk, object, kind);
 	else
-		visit_properties(walk, object);
+		visit_properties(walk, object, step);
 	OBJ_RELEASE(object);
 }
 
 /* Visit an array that is an element. */
 static void
-visit_member(struct walk *walk, zend_array *array, bool shared)
+visit_member(struct walk *walk, zend_array *array, bool shared, uint32_t step)
 {
 	enum meeting again = walk->depth == 1 ? WRITTEN_AGAIN : KNOWN;
 
 	if (walk->outer != NULL && has_number_as_string(array)) {
 		leave(walk);
 	} else if (!shared && GC_REFCOUNT(array) == 1) {
-		visit_array(walk, array, false);
+		visit_array(walk, array, false, step);
 	} else if (meet(walk, array, walk->calls ? again : IN_ITSELF)) {
-		visit_array(walk, array, walk->depth > 1);
+		visit_array(walk, array, walk->depth > 1, step);
 		if (!walk->calls)
 			set_meeting(walk, array, KNOWN);
 	}
@@ -470,7 +480,7 @@ is_kept(const zval *reference)
 }
 
 static void
-visit(struct walk *walk, zval *value, bool shared)
+visit(struct walk *walk, zval *value, bool shared, uint32_t step)
 {
 	if (Z_TYPE_P(value) == IS_INDIRECT)
 		value = Z_INDIRECT_P(value);
@@ -487,76 +497,9 @@ visit(struct walk *walk, zval *value, bool shared)
 		return;
 	walk->depth++;
 	if (Z_TYPE_P(value) == IS_OBJECT)
-		visit_object(walk, Z_OBJ_P(value), shared);
+		visit_object(walk, Z_OBJ_P(value), shared, step);
 	else if (Z_TYPE_P(value) == IS_ARRAY)
-		visit_member(walk, Z_ARR_P(value), shared);
-	walk->depth--;
-}
-
-static void follow(struct walk *walk, zval *value, bool shared, uint32_t from,
-	uint32_t end);
-
-/* Follows the steps from `from` to `end`, which are those of an array. */
-static void
-follow_array(struct walk *walk, zend_array *array, bool shared, uint32_t from,
-	uint32_t end)
-{
-	/* A method may have put a constant here. */
-	if (GC_FLAGS(array) & IS_ARRAY_IMMUTABLE)
-		return;
-	GC_ADDREF(array);
-	for (uint32_t i = from; i < end && goes_on(walk);
-		i = walk->steps[i].end)
-		if (walk->steps[i].index < array->nNumUsed)
-			follow(walk, element_of(array, walk->steps[i].index),
-				shared, i + 1, walk->steps[i].end);
-	zend_array_release(array);
-}
-
-static void
-follow_object(
-	struct walk *walk, zend_object *object, uint32_t from, uint32_t end)
-{
-	uint32_t n = (uint32_t)object->ce->default_properties_count;
-
-	if (GC_REFCOUNT(object) > 1 && !meet(walk, object, KNOWN))
-		return;
-	GC_ADDREF(object);
-	/* A method may have put an object of another class here. */
-	for (uint32_t i = from; n != 0 && i < end && goes_on(walk);
-		i = walk->steps[i].end)
-		if (walk->steps[i].index < n)
-			follow(walk,
-				&object->properties_table[walk->steps[i].index],
-				false, i + 1, walk->steps[i].end);
-	if (n == 0 && object->properties != NULL)
-		follow_array(walk, object->properties, false, from, end);
-	OBJ_RELEASE(object);
-}
-
-/* The walk with calls, by the steps of the walk without calls. */
-static void
-follow(struct walk *walk, zval *value, bool shared, uint32_t from, uint32_t end)
-{
-	if (Z_TYPE_P(value) == IS_INDIRECT)
-		value = Z_INDIRECT_P(value);
-	ZVAL_DEREF(value);
-	walk->depth++;
-	if (from == end) {
-		/* A method may have put another value here. */
-		if (Z_TYPE_P(value) == IS_OBJECT)
-			visit_object(walk, Z_OBJ_P(value), shared);
-	} else if (Z_TYPE_P(value) == IS_OBJECT) {
-		follow_object(walk, Z_OBJ_P(value), from, end);
-	} else if (Z_TYPE_P(value) == IS_ARRAY) {
-		zend_array *array = Z_ARR_P(value);
-		bool several = shared || GC_REFCOUNT(array) > 1;
-		if (!several ||
-			meet(walk, array,
-				walk->depth == 1 ? WRITTEN_AGAIN : KNOWN))
-			follow_array(walk, array, several && walk->depth > 1,
-				from, end);
-	}
+		visit_member(walk, Z_ARR_P(value), shared, step);
 	walk->depth--;
 }
 
@@ -567,10 +510,10 @@ php_hone_hooks_run(zval *value, struct php_hone_answers *answers)
 
 	zend_hash_init(&walk.seen, 16, NULL, NULL, false);
 	zend_hash_init(&walk.met, 16, NULL, NULL, false);
-	visit(&walk, value, false);
+	visit_step(&walk, value, false, 0);
 	if (goes_on(&walk) && walk.asked != 0) {
 		walk.calls = true;
-		follow(&walk, value, false, 0, walk.n);
+		visit(&walk, value, false, 0);
 	}
 	zend_hash_destroy(&walk.met);
 	zend_hash_destroy(&walk.seen);
