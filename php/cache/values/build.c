@@ -2,9 +2,8 @@
 /*
  * Builds the records and strings of a value in one pass, depth first. put()
  * writes an element. If the element is an array without a record, that record
- * comes next, at the end of builder->arrays. build_record() recurs, and
- * build_deep() uses a stack in memory. Values with objects have only the first
- * form, because serialize() recurs too.
+ * comes next, at the end of builder->arrays. Functions with the parameter
+ * `graph` have two forms: values with objects take longer.
  */
 #include "record.h"
 #include "text.h"
@@ -15,7 +14,8 @@
 static const zend_array an_object;
 #define AN_OBJECT (&an_object)
 
-/* serialize() stores deeper values, and has its own limit. */
+/* The depth of recursion, and that of unserialize_max_depth. serialize() stores
+ * deeper values with objects. */
 #define DEPTH_MOST 4096
 
 /* To remember a table of fewer keys takes longer than to look them up. */
@@ -577,137 +577,13 @@ begin_record(struct php_hone_builder *builder, const zend_array *array,
 	return record;
 }
 
-/* ---- arrays of any depth ---- */
-
-/*
- * These functions use a stack in memory, so that memory limits the depth of a
- * value, and not the stack of the thread. They build arrays below the depth of
- * build_record(), and hash tables that need a new index. They make a new index
- * for each hash table.
- */
-
-/* An array whose elements are being copied. */
-struct frame {
-	const zend_array *source;
-	size_t record; /* offset in builder->arrays */
-	size_t slot;   /* offset of the element that put() wrote last */
-	uint32_t from; /* the next element of the source */
-	uint32_t to;   /* the next element of the record */
-};
+/* ---- arrays ---- */
 
 static size_t
-offset_of(const struct php_hone_builder *builder, const zval *element)
+offset_of(const struct php_hone_builder *builder, const void *element)
 {
 	return (size_t)((const unsigned char *)element - builder->arrays.bytes);
 }
-
-static const zend_array *
-copy_packed(struct php_hone_builder *builder, struct frame *frame, zval *to)
-{
-	const zval *from = frame->source->arPacked;
-
-	while (frame->from < frame->source->nNumUsed) {
-		uint32_t i = frame->from++;
-		const zend_array *next = put(builder, &from[i], &to[i], 0);
-		if (next != NULL) {
-			frame->slot = offset_of(builder, &to[i]);
-			return next;
-		}
-	}
-	return NULL;
-}
-
-/* Omits empty buckets, and makes a new index. */
-static const zend_array *
-copy_hash(struct php_hone_builder *builder, struct frame *frame, Bucket *to,
-	uint32_t mask)
-{
-	const Bucket *from = frame->source->arData;
-
-	while (frame->from < frame->source->nNumUsed) {
-		const Bucket *bucket = &from[frame->from++];
-		uint32_t *slot = &HT_HASH_EX(to, (uint32_t)bucket->h | mask);
-		uint32_t next = *slot;
-		const zend_array *array;
-
-		if (Z_TYPE_P(direct(&bucket->val)) == IS_UNDEF)
-			continue;
-		*slot = HT_IDX_TO_HASH(frame->to);
-		array = put_bucket(builder, bucket, &to[frame->to++], next);
-		if (array != NULL) {
-			frame->slot =
-				offset_of(builder, &to[frame->to - 1].val);
-			return array;
-		}
-	}
-	return NULL;
-}
-
-/* Returns the array that needs a record next. NULL at the end of this record.
- */
-static const zend_array *
-copy_elements(struct php_hone_builder *builder, struct frame *frame)
-{
-	zend_array *record =
-		(zend_array *)(builder->arrays.bytes + frame->record);
-	void *to = php_hone_record_elements(record, record->nTableMask);
-
-	if (record->nNumUsed == 0)
-		return NULL;
-	if (HT_IS_PACKED(record))
-		return copy_packed(builder, frame, to);
-	return copy_hash(builder, frame, to, record->nTableMask);
-}
-
-/* Begin a record, and a frame for its array. */
-static struct frame *
-push(struct php_hone_builder *builder, const zend_array *array)
-{
-	struct php_hone_buffer *frames = &builder->frames;
-	struct frame *frame;
-
-	if (UNEXPECTED(!php_hone_reserve(builder, frames, sizeof(*frame))))
-		return NULL;
-	frame = (struct frame *)(frames->bytes + frames->used);
-	frames->used += sizeof(*frame);
-	*frame =
-		(struct frame){.source = array, .record = builder->arrays.used};
-	return begin_record(builder, array, false) != NULL ? frame : NULL;
-}
-
-/* Returns the frame of the parent, or NULL after the root. */
-static struct frame *
-pop(struct php_hone_builder *builder, const struct frame *frame)
-{
-	struct php_hone_buffer *frames = &builder->frames;
-	zend_array *record =
-		(zend_array *)(builder->arrays.bytes + frame->record);
-
-	record->pDestructor = NULL;
-	frames->used -= sizeof(*frame);
-	return frames->used == 0
-		       ? NULL
-		       : (struct frame *)(frames->bytes + frames->used) - 1;
-}
-
-static zend_never_inline void
-build_deep(struct php_hone_builder *builder, const zend_array *root)
-{
-	struct frame *frame = push(builder, root);
-
-	while (frame != NULL && !has_ended(builder)) {
-		const zend_array *next = copy_elements(builder, frame);
-		if (UNEXPECTED(has_ended(builder)))
-			return;
-		frame = next != NULL ? push(builder, next)
-				     : pop(builder, frame);
-	}
-}
-
-/* ---- arrays, by recursion ---- */
-
-/* Deeper than nearly all values, and less than 16 KiB of the stack. */
-#define DEPTH 64
 
 static void build_record(struct php_hone_builder *builder,
 	const zend_array *array, unsigned depth);
@@ -723,7 +599,7 @@ static zend_always_inline void *
 build_next(struct php_hone_builder *builder, const zend_array *next,
 	unsigned depth, void *to, bool graph)
 {
-	size_t at = (size_t)((unsigned char *)to - builder->arrays.bytes);
+	size_t at = offset_of(builder, to);
 
 	if (!graph && UNEXPECTED(next == AN_OBJECT))
 		return to;
@@ -733,8 +609,6 @@ build_next(struct php_hone_builder *builder, const zend_array *next,
 	}
 	if (graph)
 		build_member(builder, next, depth + 1, at);
-	else if (depth == DEPTH)
-		build_deep(builder, next);
 	else
 		build_record(builder, next, depth + 1);
 	return builder->arrays.bytes + at;
@@ -810,7 +684,7 @@ build_large(struct php_hone_builder *builder, const zend_array *array,
 	uint32_t n = array->nNumUsed;
 	struct php_hone_like *like =
 		&builder->met_arrays.like[n % PHP_HONE_LIKES];
-	size_t at = (size_t)((unsigned char *)to - builder->arrays.bytes);
+	size_t at = offset_of(builder, to);
 
 	if (like->n == n && like->build == builder->build)
 		build_alike(builder, array, to, depth, like);
@@ -822,13 +696,42 @@ build_large(struct php_hone_builder *builder, const zend_array *array,
 	like->build = builder->build;
 }
 
+/* Build a hash table without its empty buckets, with a new index. */
+static zend_never_inline void
+build_anew(struct php_hone_builder *builder, const zend_array *array,
+	Bucket *to, uint32_t mask, unsigned depth)
+{
+	const Bucket *from = array->arData, *end = from + array->nNumUsed;
+	uint32_t n = 0;
+
+	for (; from != end; from++) {
+		uint32_t *slot = &HT_HASH_EX(to, (uint32_t)from->h | mask);
+		uint32_t chain = *slot;
+		const zend_array *next;
+		if (Z_TYPE_P(direct(&from->val)) == IS_UNDEF)
+			continue;
+		*slot = HT_IDX_TO_HASH(n);
+		next = put_bucket(builder, from, &to[n], chain);
+		if (next != NULL) {
+			to = (Bucket *)build_next(builder, next, depth, &to[n],
+				builder->has_objects);
+			if (UNEXPECTED(has_ended(builder)))
+				return;
+			to -= n;
+		}
+		n++;
+	}
+}
+
 /* The two forms differ in build_next(). */
 static zend_always_inline void
-build_verbatim(struct php_hone_builder *builder, const zend_array *array,
-	bool packed, unsigned depth, bool graph)
+build_array(struct php_hone_builder *builder, const zend_array *array,
+	unsigned depth, bool graph)
 {
+	bool packed = HT_IS_PACKED(array);
+	bool verbatim = packed || is_verbatim(array);
 	size_t at = builder->arrays.used;
-	zend_array *record = begin_record(builder, array, true);
+	zend_array *record = begin_record(builder, array, verbatim);
 	void *to;
 
 	if (UNEXPECTED(record == NULL) || record->nNumUsed == 0)
@@ -836,6 +739,8 @@ build_verbatim(struct php_hone_builder *builder, const zend_array *array,
 	to = php_hone_record_elements(record, record->nTableMask);
 	if (packed)
 		build_packed(builder, array, to, depth, graph);
+	else if (UNEXPECTED(!verbatim))
+		build_anew(builder, array, to, record->nTableMask, depth);
 	else if (depth != 0 && record->nNumUsed >= LIKE_LEAST)
 		build_large(builder, array, to, depth);
 	else
@@ -848,12 +753,10 @@ static void
 build_record(struct php_hone_builder *builder, const zend_array *array,
 	unsigned depth)
 {
-	bool packed = HT_IS_PACKED(array);
-
-	if (!packed && !is_verbatim(array))
-		build_deep(builder, array);
+	if (UNEXPECTED(depth == DEPTH_MOST))
+		builder->refused = PHP_HONE_REFUSED_DEPTH;
 	else
-		build_verbatim(builder, array, packed, depth, false);
+		build_array(builder, array, depth, false);
 }
 
 /* ---- objects: graph.h describes the structure ---- */
@@ -1156,23 +1059,6 @@ build_node(struct php_hone_builder *builder, const zend_object *object,
 		builder->refused = PHP_HONE_REFUSED_TEXT;
 }
 
-/* Build a hash table that needs a new index. */
-static zend_never_inline void
-build_anew(struct php_hone_builder *builder, const zend_array *array,
-	unsigned depth)
-{
-	struct frame frame = {.source = array, .record = builder->arrays.used};
-	const zend_array *next;
-
-	if (begin_record(builder, array, false) == NULL)
-		return;
-	while ((next = copy_elements(builder, &frame)) != NULL &&
-		!has_ended(builder))
-		build_member(builder, next, depth + 1, frame.slot);
-	((zend_array *)(builder->arrays.bytes + frame.record))->pDestructor =
-		NULL;
-}
-
 /* Build the array or the object of an element, which is at this offset. */
 static void
 build_member(struct php_hone_builder *builder, const zend_array *next,
@@ -1180,7 +1066,6 @@ build_member(struct php_hone_builder *builder, const zend_array *next,
 {
 	size_t record = builder->arrays.used;
 	uint32_t markers = builder->graph.markers;
-	bool packed;
 
 	if (UNEXPECTED(depth > DEPTH_MOST))
 		builder->refused = PHP_HONE_REFUSED_TEXT;
@@ -1192,11 +1077,7 @@ build_member(struct php_hone_builder *builder, const zend_array *next,
 		build_node(builder, builder->graph.next_object, depth);
 		return;
 	}
-	packed = HT_IS_PACKED(next);
-	if (!packed && !is_verbatim(next))
-		build_anew(builder, next, depth);
-	else
-		build_verbatim(builder, next, packed, depth, true);
+	build_array(builder, next, depth, true);
 	if (builder->graph.markers != markers && !has_ended(builder))
 		php_hone_graph_array(builder,
 			(zend_array *)(builder->arrays.bytes + record),
@@ -1247,6 +1128,8 @@ php_hone_refused_text(enum php_hone_refused refused)
 		return "a resource";
 	case PHP_HONE_REFUSED_CIRCLE:
 		return "an array that contains itself";
+	case PHP_HONE_REFUSED_DEPTH:
+		return "an array that is nested deeper than 4,096";
 	case PHP_HONE_REFUSED_LAZY:
 		return "a lazy object";
 	case PHP_HONE_REFUSED_MEMORY:
@@ -1270,7 +1153,6 @@ begin_build(struct php_hone_builder *builder)
 	}
 	builder->arrays.used = 0;
 	builder->strings.used = 0;
-	builder->frames.used = 0;
 	builder->met_arrays.n = 0;
 	builder->met_arrays.empty = UINT32_MAX;
 	builder->met_strings.looks = LOOKS;

@@ -41,7 +41,6 @@ php_hone_builder_trim(struct php_hone_builder *builder, size_t keep)
 
 	trim_buffer(&builder->arrays, keep);
 	trim_buffer(&builder->strings, keep);
-	trim_buffer(&builder->frames, keep);
 	trim_buffer(&builder->graph.objects, keep);
 	trim_buffer(&builder->graph.paths, keep);
 	trim_buffer(&builder->graph.calls, keep);

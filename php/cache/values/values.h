@@ -62,6 +62,7 @@ enum php_hone_refused {
 	PHP_HONE_REFUSED_CLOSURE,
 	PHP_HONE_REFUSED_RESOURCE,
 	PHP_HONE_REFUSED_CIRCLE,
+	PHP_HONE_REFUSED_DEPTH,
 	PHP_HONE_REFUSED_UNKNOWN,
 	PHP_HONE_REFUSED_MEMORY,
 	/* of the caller: an object that is initialized at its first use */
@@ -242,7 +243,7 @@ struct php_hone_builder {
 
 	/* the rest is private */
 	const zend_string *string; /* the value, if it is a string */
-	struct php_hone_buffer arrays, strings, frames;
+	struct php_hone_buffer arrays, strings;
 	uint32_t build;
 	bool past_objects; /* the build goes on after an object */
 	bool has_objects;  /* the build is of a graph */
@@ -256,8 +257,8 @@ struct php_hone_builder {
 
 /*
  * Build the data of a value without objects. Returns FLAT, OBJECT or REFUSED.
- * References are replaced by their values. An array may be nested to any depth.
- * The value must not change before it is placed.
+ * References are replaced by their values. The value must not change before it
+ * is placed.
  */
 enum php_hone_built php_hone_value_build(
 	struct php_hone_builder *builder, const zval *value);

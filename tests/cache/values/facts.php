@@ -203,35 +203,23 @@ both([implode('', ['E', 'z']), implode('', ['F', 'Y'])], 'one hash');
 $value = [$list(3), 'k' => $list(2), (string)getmypid() => [1.5, $equal()]];
 both($value, 'equal strings at several places');
 
-// No depth is too deep.
-$deep = [];
-for ($i = 0; $i < 100000; $i++) {
-    $deep = $i % 2 ? [$deep] : ['k' => $deep, 1];
-}
-$id = store($deep);
-$moved = value_move($id);
-value_free(warmed($moved));
-$a = value_fetch($moved);
-$b = value_unpack($moved);
-for ($i = 99999; $i >= 0; $i--) {
-    $a = $i % 2 ? $a[0] : $a['k'];
-    $b = $i % 2 ? $b[0] : $b['k'];
-}
-expect($a === [] && $b === [], 'the deepest');
-unset($deep);
-
-// Near the depth from which another routine builds.
-for ($depth = 60; $depth < 70; $depth++) {
-    $deep = ['end', 'k' => [1, 'x' => null]];
-    unset($deep[0]);
-    for ($i = 0; $i < $depth; $i++) {
-        $deep = $i % 3 ? ['k' => $deep, "s$i", []] : [$i, $deep];
+// The deepest value, in lists and in tables whose index is made anew.
+function nested(int $depth): array
+{
+    for ($value = [1]; $depth > 1; $depth--) {
+        $value = $depth % 3 == 0 ? [$value] : ['gone' => 1, 'k' => $value, 'l' => []];
+        unset($value['gone']);
     }
-    both($deep, "depth $depth");
-    $deep['self'] = &$deep;
-    expect(value_store($deep) === 'an array that contains itself', 'itself');
-    unset($deep);
+    return $value;
 }
+both(nested(4096), '4,096 levels');
+foreach ([4097, 100000] as $depth) {
+    expect(value_store(nested($depth)) === 'an array that is nested deeper than 4,096', $depth);
+}
+$deep = nested(70);
+$deep['self'] = &$deep;
+expect(value_store($deep) === 'an array that contains itself', 'itself');
+unset($deep);
 
 // What has no data.
 $object = new stdClass();
