@@ -37,81 +37,41 @@ parse(struct job *job)
 	return rc;
 }
 
+/* A stream is read once: the digest of what was written is that of the copy. */
 static int
-differs_at(const struct job *job, uint64_t offset, struct image_error *err)
+compare_digest(
+	struct job *job, struct image_source *back, struct image_error *err)
 {
-	return image_fail(err, job->name, -EIO,
-		"differs from the source at offset %" PRIu64 " when read back",
-		offset);
-}
+	size_t last = job->digests.count - 1;
+	struct image_digests found = {
+		.count = 1, .list = {job->digests.list[last]}};
 
-static int
-differs_in(const struct job *job, const unsigned char *bytes,
-	struct image_error *err)
-{
-	const struct image_algorithm *algorithm =
-		job->digests.list[0].algorithm;
-	char text[CLI_DIGEST_TEXT], wanted[CLI_DIGEST_TEXT];
-	static const char differs[] = "differs from the source when read back";
-
-	if (job->digests.sparse)
-		return image_fail(err, job->name, -EIO, "%s", differs);
-	return image_fail(err, job->name, -EIO, "%s: its %s is %s, not %s",
-		differs, algorithm->name,
-		image_hash_text(bytes, algorithm->length, text),
-		image_hash_text(
-			job->digests.list[0].bytes, algorithm->length, wanted));
-}
-
-/*
- * A stream is read once: the digest of its disk was computed in the copy. What
- * follows the disk is zero.
- */
-static int
-compare_digest(struct job *job, struct image_source **back,
-	const struct image_run *run, struct image_error *err)
-{
-	const struct image_algorithm *algorithm =
-		job->digests.list[0].algorithm;
-	struct image_digests found = {.count = 1,
-		.sparse = job->digests.sparse,
-		.list = {{.algorithm = algorithm}}};
-	uint64_t whole = image_source_whole_size(job->src);
-	uint64_t end = (job->write.keep_rest ? job->src : *back)->size;
-	uint64_t data = end;
-
-	int rc = image_source_unpatch(back, job->src, end, err);
-	if (rc == 0)
-		rc = image_digest_part(*back, whole, run, &found,
-			end > whole ? &data : NULL, err);
-	if (rc < 0)
+	int rc = image_digest_part(back,
+		(job->write.keep_rest ? job->src : back)->size, &job->run,
+		&found, err);
+	if (rc < 0 || memcmp(found.list[0].bytes, job->digests.list[last].bytes,
+			      IMAGE_DIGEST_MAX) == 0)
 		return rc;
-	uint64_t differs = image_source_lacks(*back, job->src);
-	if (differs == IMAGE_SIZE_UNKNOWN &&
-		memcmp(found.list[0].bytes, job->digests.list[0].bytes,
-			algorithm->length) != 0)
-		return differs_in(job, found.list[0].bytes, err);
-	if (data < end && data < differs)
-		differs = data;
-	return differs == IMAGE_SIZE_UNKNOWN ? 0
-					     : differs_at(job, differs, err);
+	return image_fail(
+		err, job->name, -EIO, "differs from the source when read back");
 }
 
 static int
-compare(struct job *job, struct image_source **back, struct image_error *err)
+compare(struct job *job, struct image_source *back, struct image_error *err)
 {
-	struct image_run run = job->run;
 	struct image_compared compared = {0};
 
 	progress_phase(&job->progress, "verify", job->name, job->size);
 	if (job->src->forward)
-		return compare_digest(job, back, &run, err);
-	int rc = image_compare(job->src, *back, &run, &compared, err);
-	if (rc < 0 || compared.equal)
+		return compare_digest(job, back, err);
+	int rc = image_compare(job->src, back, &job->run, &compared, err);
+	if (rc < 0 || compared.equal ||
+		(job->write.keep_rest &&
+			compared.first_difference >= job->src->size))
 		return rc;
-	if (job->write.keep_rest && compared.first_difference >= job->src->size)
-		return 0;
-	return differs_at(job, compared.first_difference, err);
+	return image_fail(err, job->name, -EIO,
+		"differs from the source at offset %" PRIu64 " when read back",
+		compared.first_difference);
 }
 
 /* Read DST back from the disk and compare it with the source. */
@@ -122,7 +82,7 @@ verify(struct job *job, const struct target *target, struct image_error *err)
 
 	int rc = target->reopen(job, &back, err);
 	if (rc == 0) {
-		rc = compare(job, &back, err);
+		rc = compare(job, back, err);
 		image_close(back);
 	}
 	/* It is DST that failed: the content of SRC is not refused. */

@@ -99,7 +99,7 @@ int size_check(const struct job *job, struct image_error *err);
 /* expect.c: --digest, --expect-disk and --expect-file. */
 /* Set the digests, and open.expect. Returns 0 or the exit status. */
 int expect_parse(struct job *job);
-/* Compute a digest of the disk, the first of the list, for --verify. */
+/* Compute the digest for --verify of a stream, the last of the list. */
 void expect_stream(struct job *job);
 /* Returns -EINVAL and sets err->refused if the digest is not that expected. */
 int expect_verify(struct job *job, struct image_error *err);

@@ -126,12 +126,12 @@ expect_parse(struct job *job)
 void
 expect_stream(struct job *job)
 {
-	if (job->digests.count == 0) {
-		job->digests.sparse = true;
-		job->digests.list[job->digests.count++].algorithm =
-			image_algorithm_by_name("sha256", strlen("sha256"));
-	}
-	job->run.digests = &job->digests;
+	struct image_digests *digests = &job->digests;
+
+	digests->list[digests->count].sparse = true;
+	digests->list[digests->count++].algorithm =
+		image_algorithm_by_name("sha256", strlen("sha256"));
+	job->run.digests = digests;
 }
 
 int

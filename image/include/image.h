@@ -886,21 +886,6 @@ int image_source_move_gpt(
 /* Bytes of the disk as it was before these two calls. */
 uint64_t image_source_whole_size(const struct image_source *source);
 /*
- * For the copy of a stream whose GPT was moved: let the first `size` bytes of
- * *back, the copy, read as the disk was before, with zeros behind it. No effect
- * if no GPT was moved.
- */
-int image_source_unpatch(struct image_source **back,
-	const struct image_source *source, uint64_t size,
-	struct image_error *err);
-/*
- * After a visit of that copy: returns the first byte of the new GPT that the
- * copy did not have, or IMAGE_SIZE_UNKNOWN.
- */
-uint64_t image_source_lacks(
-	const struct image_source *back, const struct image_source *source);
-
-/*
  * Copy source into sink, which was just created and is at least as long: zeros
  * follow what the source has. Does not finish the sink. Returns -EIO if a
  * change of the source was detected.
@@ -1001,17 +986,19 @@ const struct image_algorithm *image_algorithm_by_name(
 const char *image_digest_library(void);
 
 struct image_digests {
-	/* 1 to IMAGE_ALGORITHMS */
+	/* 1 to IMAGE_ALGORITHMS, or one more with a sparse one */
 	size_t count;
-	/* The digests are only compared with others of this kind: they are
-	 * those of the blocks with data, their offsets and the size. So long
-	 * zeros take no time. Not of image_digest_blocks(). */
-	bool sparse;
 	struct {
 		const struct image_algorithm *algorithm;
+		/* The digest is only compared with another one of this kind: it
+		 * is that of the blocks with data and their offsets, as they
+		 * are after image_source_move_gpt(). Zeros at the end do not
+		 * matter, and long ones take no time. Not of
+		 * image_digest_blocks(). */
+		bool sparse;
 		/* set by image_digest() */
 		unsigned char bytes[IMAGE_DIGEST_MAX];
-	} list[IMAGE_ALGORITHMS];
+	} list[IMAGE_ALGORITHMS + 1];
 };
 
 /* The digest that the bytes of a file have to have. */
@@ -1059,14 +1046,10 @@ int image_expect_in_list(struct image_expect *expect, const char *list,
  */
 int image_digest(struct image_source *source, const struct image_run *run,
 	struct image_digests *digests, struct image_error *err);
-/*
- * The same of the first `size` bytes; zeros follow a smaller disk. If data is
- * not NULL, the rest of the disk is read, too, and *data is set to the first
- * byte there that is not zero, or to the size of the disk.
- */
+/* The same of the first `size` bytes; zeros follow a smaller disk. */
 int image_digest_part(struct image_source *source, uint64_t size,
 	const struct image_run *run, struct image_digests *digests,
-	uint64_t *data, struct image_error *err);
+	struct image_error *err);
 
 /* The limits of the blocks of image_digest_blocks(), which are powers of two.
  */

@@ -6,7 +6,6 @@
  * hashes the chunk, beside the work of the other threads. This stage has one
  * writer, so that the chunks come in the order of the disk.
  */
-#include <hone/zero.h>
 #include "pipeline/hashers.h"
 
 /* The size of a stream is known after the visit. */
@@ -15,23 +14,9 @@
 struct digest {
 	/* first: image_pieces_cut() */
 	struct image_source *source;
-	/* bytes that are hashed */
-	uint64_t size;
-	/* NULL, or the first byte behind them that is not zero: the size of the
-	 * disk until one is found */
-	uint64_t *data;
 	size_t room;
 	struct image_hashers *hashers;
 };
-
-/* Whether something behind the bytes that are hashed is not zero. */
-static bool
-has_rest(const struct digest *digest)
-{
-	/* Relaxed: a thread may read one chunk more. */
-	return digest->data && __atomic_load_n(digest->data, __ATOMIC_RELAXED) <
-				       digest->source->size;
-}
 
 static int
 digest_work(void *opaque, struct image_scratch *scratch,
@@ -42,38 +27,10 @@ digest_work(void *opaque, struct image_scratch *scratch,
 
 	listed->list = (struct image_extent *)(listed + 1);
 	listed->room = digest->room;
-	listed->count = 0;
-	if (chunk->offset >= digest->size && has_rest(digest))
-		return 0;
 	int rc = image_pieces_list(listed, digest->source, chunk, true, err);
 	if (rc < 0)
 		return rc;
 	return image_pieces_read(listed, digest->source, scratch, chunk, err);
-}
-
-/* Search what lies behind the bytes that are hashed, and leave it out of the
- * list. */
-static void
-search_rest(const struct digest *digest, struct image_pieces *listed,
-	const struct image_chunk *chunk)
-{
-	if (!has_rest(digest)) {
-		uint64_t end = chunk->offset + chunk->length;
-		uint64_t at = chunk->offset > digest->size ? chunk->offset
-							   : digest->size;
-		image_pieces_clear(listed, chunk);
-		at += hone_find_nonzero(
-			chunk->data + (at - chunk->offset), (size_t)(end - at));
-		if (at < end)
-			__atomic_store_n(digest->data, at, __ATOMIC_RELAXED);
-	}
-	while (listed->count &&
-		listed->list[listed->count - 1].offset >= digest->size)
-		listed->count--;
-	if (listed->count) {
-		struct image_extent *last = &listed->list[listed->count - 1];
-		*last = image_extent_part(last, last->offset, digest->size);
-	}
 }
 
 static int
@@ -82,8 +39,6 @@ digest_hash(void *opaque, struct image_scratch *scratch,
 {
 	struct digest *digest = opaque;
 
-	if (digest->data && chunk->offset + chunk->length > digest->size)
-		search_rest(digest, chunk->own, chunk);
 	return image_hashers_write(
 		digest->hashers, chunk->own, NULL, NULL, scratch, chunk, err);
 }
@@ -98,15 +53,13 @@ digest_stop(void *opaque)
 int
 image_digest_part(struct image_source *source, uint64_t size,
 	const struct image_run *run, struct image_digests *digests,
-	uint64_t *data, struct image_error *err)
+	struct image_error *err)
 {
 	size_t chunk = image_chunk_size(source);
-	struct digest digest = {.source = source,
-		.size = size,
-		.data = data,
-		.room = image_pieces_room(chunk)};
+	struct digest digest = {
+		.source = source, .room = image_pieces_room(chunk)};
 	struct image_plan plan = {
-		.size = data || size > source->size ? source->size : size,
+		.size = size > source->size ? source->size : size,
 		.stores = {source->data},
 		.chunk = chunk,
 		.buffer = chunk,
@@ -125,8 +78,6 @@ image_digest_part(struct image_source *source, uint64_t size,
 	unsigned threads;
 
 	quiet.progress = NULL;
-	if (data)
-		*data = source->size;
 	int rc = image_hashers_create(
 		&digest.hashers, digests, run, NULL, IMAGE_HASHERS_JOIN, err);
 	if (rc < 0)
@@ -145,5 +96,5 @@ int
 image_digest(struct image_source *source, const struct image_run *run,
 	struct image_digests *digests, struct image_error *err)
 {
-	return image_digest_part(source, WHOLE, run, digests, NULL, err);
+	return image_digest_part(source, WHOLE, run, digests, err);
 }

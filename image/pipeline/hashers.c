@@ -19,8 +19,8 @@ struct hasher {
 	pthread_t thread;
 	/* end of what was hashed */
 	uint64_t at;
-	/* of a sparse digest: the block before `at` has other bytes than zeros
-	 */
+	/* of blocks with data; has_data: the block before `at` is one */
+	bool sparse;
 	bool has_data;
 	int rc;
 	struct image_error err;
@@ -31,11 +31,10 @@ struct image_hashers {
 	/* NULL: none */
 	const struct image_patches *patches;
 	bool compact;
-	bool sparse;
 	size_t count;
 	/* the first hashers have threads */
 	size_t threads;
-	struct hasher list[IMAGE_ALGORITHMS];
+	struct hasher list[IMAGE_ALGORITHMS + 1];
 
 	pthread_mutex_t lock;
 	pthread_cond_t posted;
@@ -93,8 +92,8 @@ add_number(struct hasher *hasher, uint64_t number)
 
 /*
  * As add_bytes(), at most to the end of a block. Only blocks with data are
- * hashed, each behind its offset: two disks of one size give the same input if
- * and only if they are equal.
+ * hashed, each behind its offset: two disks give the same input if and only if
+ * they are equal, but for zeros at the end.
  */
 static uint64_t
 add_sparse(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
@@ -120,19 +119,20 @@ add_sparse(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
 static uint64_t
 add_bytes(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
 {
-	if (hasher->all->sparse)
+	if (hasher->sparse)
 		return add_sparse(hasher, bytes, length);
 	size_t n = bytes || length < ZEROS ? (size_t)length : ZEROS;
 	add(hasher, bytes ? bytes : zeros, n);
 	return n;
 }
 
-/* Hash the disk up to end: these bytes or, with NULL, zeros, except where it
- * had others before a patch. */
+/* Hash the disk up to end: these bytes or, with NULL, zeros. If the digest is
+ * not sparse, it is that of the disk before the patches. */
 static void
 add_up_to(struct hasher *hasher, uint64_t end, const unsigned char *bytes)
 {
-	const struct image_patches *patches = hasher->all->patches;
+	const struct image_patches *patches =
+		hasher->sparse ? NULL : hasher->all->patches;
 
 	if (patches && end > patches->size)
 		end = patches->size;
@@ -160,7 +160,10 @@ hash_posted(struct hasher *hasher)
 	const struct image_hashers *all = hasher->all;
 
 	if (!all->chunk) {
-		add_up_to(hasher, all->end, NULL);
+		uint64_t end = all->end > hasher->at ? all->end : hasher->at;
+		/* The end of the disk may be in a block. */
+		add_up_to(hasher,
+			hasher->sparse ? (end | (ZEROS - 1)) + 1 : end, NULL);
 		return;
 	}
 	size_t at = 0;
@@ -214,13 +217,13 @@ image_hashers_create(struct image_hashers **out,
 	all->run = run;
 	all->patches = patches;
 	all->compact = flags & IMAGE_HASHERS_COMPACT;
-	all->sparse = digests->sparse;
 	pthread_mutex_init(&all->lock, NULL);
 	pthread_cond_init(&all->posted, NULL);
 	pthread_cond_init(&all->done, NULL);
 	while (rc == 0 && all->count < digests->count) {
 		struct hasher *hasher = &all->list[all->count];
 		hasher->all = all;
+		hasher->sparse = digests->list[all->count].sparse;
 		rc = image_hash_create(&hasher->hash,
 			digests->list[all->count++].algorithm, err);
 	}
@@ -322,16 +325,8 @@ image_hashers_finish(struct image_hashers *all, uint64_t size,
 {
 	post(all, NULL, NULL, size);
 	int rc = wait_for_all(all, err);
-	for (size_t i = 0; rc == 0 && i < all->count; i++) {
-		struct hasher *hasher = &all->list[i];
-		if (all->sparse)
-			add_number(hasher, size);
-		rc = hasher->rc;
-		if (rc == 0)
-			rc = image_hash_end(
-				hasher->hash, digests->list[i].bytes, err);
-		else
-			*err = hasher->err;
-	}
+	for (size_t i = 0; rc == 0 && i < all->count; i++)
+		rc = image_hash_end(
+			all->list[i].hash, digests->list[i].bytes, err);
 	return rc;
 }

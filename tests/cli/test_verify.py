@@ -115,32 +115,14 @@ def test_a_stream_on_a_larger_target_is_followed_by_zeros(digests, hone, source,
     assert run("--keep-rest").returncode == 0
     assert target.read_bytes() == content + b"rest" * MI
     # What --target-is-zero says need not be true.
-    at = len(content) + 3 * MI
-    wanted = hashlib.sha256(content).hexdigest()
-    for old, part, *more in (
-            (bytes(at) + b"rest" * MI, f"at offset {at} when"),
-            (b"old" * (3 * MI), "source when read back;"),
-            (b"old" * (3 * MI), f", not {wanted}", "--digest=sha256")):
+    for old, *more in (
+            (bytes(len(content) + 3 * MI) + b"rest" * MI,),
+            (b"old" * (3 * MI),), (b"old" * (3 * MI), "--digest=sha256")):
         target.write_bytes(old)
         done = run("--target-is-zero", *more)
         assert done.returncode == 1
-        assert "differs from the source" in error_line(done.stderr)
-        assert part in error_line(done.stderr)
-        assert error_line(done.stderr).endswith("; DST was written to its end")
-
-
-def test_what_follows_a_stream_is_read_as_far_as_the_first_data(
-        hone, strace, source, work):
-    content = source.read_bytes()
-    (work / "target").write_bytes(content + b"rest" * (16 * MI))
-    done = hone.run(
-        "convert", "-q", "-n", "--verify", "--target-is-zero", "-m", "1", "-f", "raw",
-        "-", work / "target", input=content,
-        before=[*strace, "-o", work / "trace", "-e", "trace=preadv2,pread64"])
-    assert f"at offset {len(content)} when" in error_line(done.stderr)
-    read = sum(int(n) for n in re.findall(
-        r"pread.*\) = (\d+)$", (work / "trace").read_text(), re.M))
-    assert len(content) < read < len(content) + 32 * MI
+        assert error_line(done.stderr).endswith(
+            "differs from the source when read back; DST was written to its end")
 
 
 def test_an_archive_for_google_is_read_back(hone, source, out, digests):
