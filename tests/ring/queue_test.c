@@ -189,11 +189,48 @@ close_kernel(void)
 	memset(&kernel, 0, sizeof(kernel));
 }
 
+/* A test with a queue of this capacity in each of so many modes; 1: any number
+ * of threads at both ends. */
+#define QUEUE_TEST(name, capacity, modes)                                      \
+	static void in_mode_##name(unsigned flags);                            \
+	TEST(name)                                                             \
+	{                                                                      \
+		for (unsigned flags = 0; flags < (modes); flags++) {           \
+			open_queue(capacity, flags);                           \
+			in_mode_##name(flags);                                 \
+			close_kernel();                                        \
+		}                                                              \
+	}                                                                      \
+	static void in_mode_##name(__attribute__((unused)) unsigned flags)
+
 /* Elements are numbers here: the queue does not dereference them. */
 static void *
 element(size_t number)
 {
 	return (void *)(uintptr_t)number;
+}
+
+/* Elements without a value. */
+static ssize_t
+put_burst(size_t n, int64_t deadline)
+{
+	void *some[8] = {NULL};
+
+	return hone_queue_put_burst(queue, some, n, deadline);
+}
+
+static ssize_t
+get_burst(size_t n, int64_t deadline)
+{
+	void *some[8];
+
+	return hone_queue_get_burst(queue, some, n, deadline);
+}
+
+static int
+put(int64_t deadline)
+{
+	return hone_queue_put(queue, &queue, deadline);
 }
 
 static int
@@ -221,50 +258,32 @@ TEST(what_cannot_be_made_is_refused)
 	hone_queue_destroy(NULL);
 }
 
-TEST(nobody_waits_so_there_is_no_system_call)
+QUEUE_TEST(nobody_waits_so_there_is_no_system_call, 5, MODES)
 {
-	void *some[5] = {NULL};
-
-	for (unsigned flags = 0; flags < MODES; flags++) {
-		open_queue(5, flags);
-		for (size_t i = 0; i < 1000; i++) {
-			assert_ok(hone_queue_put(queue, some, INT64_MAX));
-			assert_int_equal(
-				hone_queue_put_burst(queue, some, 4, INT64_MAX),
-				4);
-			assert_ok(get(HONE_QUEUE_FOREVER));
-			assert_int_equal(hone_queue_count(queue), 4);
-			assert_int_equal(
-				hone_queue_get_burst(queue, some, 5, INT64_MAX),
-				4);
-		}
-		assert_int_equal(system_calls(), 0);
-		close_kernel();
+	for (size_t i = 0; i < 1000; i++) {
+		assert_ok(put(INT64_MAX));
+		assert_int_equal(put_burst(4, INT64_MAX), 4);
+		assert_ok(get(HONE_QUEUE_FOREVER));
+		assert_int_equal(hone_queue_count(queue), 4);
+		assert_int_equal(get_burst(5, INT64_MAX), 4);
 	}
+	assert_int_equal(system_calls(), 0);
 }
 
-TEST(a_deadline_in_the_past_is_a_try)
+QUEUE_TEST(a_deadline_in_the_past_is_a_try, 3, MODES)
 {
-	void *some[5] = {NULL};
+	int64_t past = flags % 2 ? INT64_MIN : HONE_QUEUE_NOW;
 
-	for (unsigned flags = 0; flags < MODES; flags++) {
-		int64_t past = flags % 2 ? INT64_MIN : HONE_QUEUE_NOW;
-
-		open_queue(3, flags);
-		assert_int_equal(get(past), -ETIMEDOUT);
-		assert_int_equal(
-			hone_queue_get_burst(queue, some, 5, past), -ETIMEDOUT);
-		assert_ok(hone_queue_put(queue, some, past));
-		assert_int_equal(hone_queue_put_burst(queue, some, 5, past), 2);
-		assert_int_equal(
-			hone_queue_put_burst(queue, some, 5, past), -ETIMEDOUT);
-		assert_int_equal(hone_queue_put(queue, some, past), -ETIMEDOUT);
-		assert_int_equal(hone_queue_get_burst(queue, NULL, 0, past), 0);
-		assert_int_equal(hone_queue_put_burst(queue, NULL, 0, past), 0);
-		assert_int_equal(hone_queue_count(queue), 3);
-		assert_int_equal(system_calls(), 0);
-		close_kernel();
-	}
+	assert_int_equal(get(past), -ETIMEDOUT);
+	assert_int_equal(get_burst(5, past), -ETIMEDOUT);
+	assert_ok(put(past));
+	assert_int_equal(put_burst(5, past), 2);
+	assert_int_equal(put_burst(5, past), -ETIMEDOUT);
+	assert_int_equal(put(past), -ETIMEDOUT);
+	assert_int_equal(hone_queue_get_burst(queue, NULL, 0, past), 0);
+	assert_int_equal(hone_queue_put_burst(queue, NULL, 0, past), 0);
+	assert_int_equal(hone_queue_count(queue), 3);
+	assert_int_equal(system_calls(), 0);
 }
 
 static int
@@ -273,47 +292,40 @@ time_out(void)
 	return ETIMEDOUT;
 }
 
-TEST(a_deadline_is_a_time_of_the_monotonic_clock)
+QUEUE_TEST(a_deadline_is_a_time_of_the_monotonic_clock, 1, 1)
 {
 	int64_t now = hone_queue_deadline(1);
-	void *some[2] = {NULL};
 
 	assert_int_equal(hone_queue_deadline(0), HONE_QUEUE_NOW);
 	assert_int_equal(hone_queue_deadline(-1), HONE_QUEUE_NOW);
 	assert_true(hone_queue_deadline(INT64_MAX) == HONE_QUEUE_FOREVER);
 	assert_true(hone_queue_deadline(3000000000) >= now + 2999999999);
-	open_queue(1, 0);
 	kernel.on_wait = time_out;
 	assert_int_equal(get(5000000007), -ETIMEDOUT);
 	assert_int_equal(kernel.waits, 1);
 	assert_true(kernel.when[0] == 5 && kernel.when[1] == 7);
-	assert_int_equal(hone_queue_put_burst(queue, some, 2, 8000000009), 1);
+	assert_int_equal(put_burst(2, 8000000009), 1);
 	assert_int_equal(kernel.waits, 2);
 	assert_true(kernel.when[0] == 8 && kernel.when[1] == 9);
 	assert_false(kernel.for_ever);
 	/* the real kernel: a time that has passed */
 	kernel.on_wait = NULL;
-	assert_int_equal(hone_queue_put(queue, some, now), -ETIMEDOUT);
+	assert_int_equal(put(now), -ETIMEDOUT);
 	assert_int_equal(kernel.wakes, 0);
-	close_kernel();
 }
 
 static int
 put_and_time_out(void)
 {
-	assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_NOW));
+	assert_ok(put(HONE_QUEUE_NOW));
 	return ETIMEDOUT;
 }
 
-TEST(what_comes_at_the_deadline_is_taken)
+QUEUE_TEST(what_comes_at_the_deadline_is_taken, 1, MODES)
 {
-	for (unsigned flags = 0; flags < MODES; flags++) {
-		open_queue(1, flags);
-		kernel.on_wait = put_and_time_out;
-		assert_ok(get(1));
-		assert_int_equal(kernel.waits, 1);
-		close_kernel();
-	}
+	kernel.on_wait = put_and_time_out;
+	assert_ok(get(1));
+	assert_int_equal(kernel.waits, 1);
 }
 
 static int
@@ -323,30 +335,25 @@ wake_for_nothing(void)
 
 	if (turns < 3)
 		return results[turns++];
-	assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_NOW));
-	assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_NOW));
-	assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_NOW));
+	assert_ok(put(HONE_QUEUE_NOW));
+	assert_ok(put(HONE_QUEUE_NOW));
+	assert_ok(put(HONE_QUEUE_NOW));
 	return 0;
 }
 
-TEST(a_signal_does_not_end_a_wait_and_one_wake_is_enough)
+QUEUE_TEST(a_signal_does_not_end_a_wait_and_one_wake_is_enough, 3, MODES)
 {
-	for (unsigned flags = 0; flags < MODES; flags++) {
-		open_queue(3, flags);
-		kernel.on_wait = wake_for_nothing;
-		assert_ok(get(HONE_QUEUE_FOREVER));
-		assert_true(kernel.for_ever);
-		assert_int_equal(kernel.waits, 4);
-		assert_int_equal(kernel.wakes, 1);
-		/* one before each sleep */
-		assert_int_equal(
-			kernel.barriers, line_of(queue)->barriers ? 4 : 0);
-		/* nobody waits any more */
-		assert_ok(get(HONE_QUEUE_FOREVER));
-		assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_FOREVER));
-		assert_int_equal(kernel.wakes, 1);
-		close_kernel();
-	}
+	kernel.on_wait = wake_for_nothing;
+	assert_ok(get(HONE_QUEUE_FOREVER));
+	assert_true(kernel.for_ever);
+	assert_int_equal(kernel.waits, 4);
+	assert_int_equal(kernel.wakes, 1);
+	/* one before each sleep */
+	assert_int_equal(kernel.barriers, line_of(queue)->barriers ? 4 : 0);
+	/* nobody waits any more */
+	assert_ok(get(HONE_QUEUE_FOREVER));
+	assert_ok(put(HONE_QUEUE_FOREVER));
+	assert_int_equal(kernel.wakes, 1);
 }
 
 TEST(without_membarrier_alone_each_call_writes_what_all_read)
@@ -357,7 +364,7 @@ TEST(without_membarrier_alone_each_call_writes_what_all_read)
 		kernel.refuses_barriers = refuses;
 		open_queue(3, 0);
 		before = *line_of(queue);
-		assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_NOW));
+		assert_ok(put(HONE_QUEUE_NOW));
 		assert_ok(get(HONE_QUEUE_NOW));
 		before.order += before.barriers ? 0 : 2;
 		assert_memory_equal(queue, &before, sizeof(before));
@@ -368,12 +375,9 @@ TEST(without_membarrier_alone_each_call_writes_what_all_read)
 static int
 put_two(void)
 {
-	void *some[2] = {NULL};
-
 	/* another thread waits, too */
 	line_of(queue)->getters.state += 2;
-	assert_int_equal(
-		hone_queue_put_burst(queue, some, 2, HONE_QUEUE_NOW), 2);
+	assert_int_equal(put_burst(2, HONE_QUEUE_NOW), 2);
 	return 0;
 }
 
@@ -404,36 +408,23 @@ TEST(a_woken_thread_wakes_the_next_one_if_there_is_more)
 static int
 take_all(void)
 {
-	void *some[3];
-
-	assert_int_equal(
-		hone_queue_get_burst(queue, some, 3, HONE_QUEUE_NOW), 3);
+	assert_int_equal(get_burst(3, HONE_QUEUE_NOW), 3);
 	return 0;
 }
 
-TEST(room_ends_the_wait_of_a_put)
+QUEUE_TEST(room_ends_the_wait_of_a_put, 3, MODES)
 {
-	void *some[8];
-
-	for (uintptr_t i = 0; i < 8; i++)
-		some[i] = element(i);
-	for (unsigned flags = 0; flags < MODES; flags++) {
-		open_queue(3, flags);
-		kernel.on_wait = take_all;
-		assert_int_equal(hone_queue_put_burst(
-					 queue, some, 8, HONE_QUEUE_FOREVER),
-			8);
-		assert_int_equal(kernel.waits, 2);
-		assert_int_equal(kernel.wakes, 2);
-		assert_int_equal(hone_queue_count(queue), 2);
-		close_kernel();
-	}
+	kernel.on_wait = take_all;
+	assert_int_equal(put_burst(8, HONE_QUEUE_FOREVER), 8);
+	assert_int_equal(kernel.waits, 2);
+	assert_int_equal(kernel.wakes, 2);
+	assert_int_equal(hone_queue_count(queue), 2);
 }
 
 static void
 put_one(void)
 {
-	assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_NOW));
+	assert_ok(put(HONE_QUEUE_NOW));
 }
 
 static int
@@ -458,9 +449,8 @@ readings_of_get(unsigned event_after)
 	return kernel.readings - before;
 }
 
-TEST(after_a_brief_wait_a_thread_looks_longer_before_it_sleeps)
+QUEUE_TEST(after_a_brief_wait_a_thread_looks_longer_before_it_sleeps, 1, 1)
 {
-	open_queue(1, 0);
 	kernel.on_wait = put_from_cpu_5;
 	kernel.cpu = 4;
 	kernel.step = 1000;
@@ -483,7 +473,6 @@ TEST(after_a_brief_wait_a_thread_looks_longer_before_it_sleeps)
 	/* that wait was in vain, so it was not brief */
 	kernel.on_wait = put_from_cpu_5;
 	assert_int_equal(readings_of_get(0), 2);
-	close_kernel();
 }
 
 static int
@@ -495,15 +484,13 @@ come_late(void)
 	return EINTR;
 }
 
-TEST(a_wait_of_several_sleeps_has_the_length_of_all)
+QUEUE_TEST(a_wait_of_several_sleeps_has_the_length_of_all, 1, 1)
 {
-	open_queue(1, 0);
 	kernel.on_wait = come_late;
 	kernel.cpu = 4;
 	kernel.step = 1000;
 	assert_int_equal(readings_of_get(0), 2);
 	assert_int_equal(readings_of_get(0), 2);
-	close_kernel();
 }
 
 static void
@@ -512,9 +499,8 @@ close_now(void)
 	hone_queue_close(queue);
 }
 
-TEST(the_end_of_the_queue_ends_the_looks)
+QUEUE_TEST(the_end_of_the_queue_ends_the_looks, 1, 1)
 {
-	open_queue(1, 0);
 	kernel.on_wait = put_from_cpu_5;
 	kernel.cpu = 4;
 	kernel.step = 1000;
@@ -524,13 +510,11 @@ TEST(the_end_of_the_queue_ends_the_looks)
 	kernel.event_at = 5;
 	assert_int_equal(get(HONE_QUEUE_FOREVER), -ESHUTDOWN);
 	assert_int_equal(kernel.readings, 5);
-	close_kernel();
 }
 
 /* That thread can do nothing until this one sleeps. */
-TEST(no_looks_if_the_last_waker_ran_on_the_same_cpu)
+QUEUE_TEST(no_looks_if_the_last_waker_ran_on_the_same_cpu, 1, 1)
 {
-	open_queue(1, 0);
 	kernel.on_wait = put_from_cpu_5;
 	kernel.cpu = 4;
 	kernel.step = 1000;
@@ -543,7 +527,6 @@ TEST(no_looks_if_the_last_waker_ran_on_the_same_cpu)
 	kernel.cpu = 4;
 	assert_int_equal(readings_of_get(3), 3);
 	assert_int_equal(kernel.waits, 2);
-	close_kernel();
 }
 
 static void
@@ -580,9 +563,9 @@ yield_for_an_element(void (*on_yield)(void))
 
 /* Such waits show that no program uses up its time slices there. Each takes 0.4
  * ms here, and all together 20 ms. */
-TEST(after_waits_below_a_time_slice_threads_of_a_cpu_yield_to_each_other)
+QUEUE_TEST(after_waits_below_a_time_slice_threads_of_a_cpu_yield_to_each_other,
+	1, 1)
 {
-	open_queue(1, 0);
 	kernel.on_wait = put_from_cpu_5;
 	kernel.step = 400000;
 	/* waits on another CPU do not count */
@@ -612,7 +595,6 @@ TEST(after_waits_below_a_time_slice_threads_of_a_cpu_yield_to_each_other)
 	/* the waker comes from another CPU */
 	kernel.cpu = 4;
 	sleep_for_elements(1);
-	close_kernel();
 }
 
 static void
@@ -623,9 +605,8 @@ yield_for_elements(unsigned n)
 }
 
 /* Yields that go well for half of the time make up for one time slice. */
-TEST(a_lost_time_slice_counts_until_yields_went_well_for_some_time)
+QUEUE_TEST(a_lost_time_slice_counts_until_yields_went_well_for_some_time, 1, 1)
 {
-	open_queue(1, 0);
 	kernel.on_wait = put_from_cpu_5;
 	kernel.step = 400000;
 	kernel.cpu = 4;
@@ -658,7 +639,6 @@ TEST(a_lost_time_slice_counts_until_yields_went_well_for_some_time)
 	kernel.step = 400000;
 	sleep_for_elements(100);
 	yield_for_an_element(put_one);
-	close_kernel();
 }
 
 static void
@@ -669,9 +649,8 @@ fill_place(void)
 }
 
 /* A barrier of all threads would interrupt the producer. */
-TEST(a_place_that_is_not_filled_yet_ends_no_looks)
+QUEUE_TEST(a_place_that_is_not_filled_yet_ends_no_looks, 2, 1)
 {
-	open_queue(2, 0);
 	kernel.on_wait = put_from_cpu_5;
 	kernel.cpu = 4;
 	kernel.step = 1000;
@@ -682,87 +661,60 @@ TEST(a_place_that_is_not_filled_yet_ends_no_looks)
 	assert_int_equal(readings_of_get(5), 5);
 	assert_int_equal(kernel.waits, 1);
 	assert_int_equal(kernel.barriers, 0);
-	close_kernel();
 }
 
 static int
 close_it(void)
 {
-	hone_queue_close(queue);
+	close_now();
 	return 0;
 }
 
-TEST(a_closed_queue_refuses_puts_and_gives_what_it_has)
+QUEUE_TEST(a_closed_queue_refuses_puts_and_gives_what_it_has, 3, MODES)
 {
-	void *some[4] = {NULL};
-
-	for (unsigned flags = 0; flags < MODES; flags++) {
-		open_queue(3, flags);
-		assert_int_equal(hone_queue_put_burst(queue, some, 2, 0), 2);
-		hone_queue_close(queue);
-		hone_queue_close(queue);
-		for (int again = 0; again < 3; again++) {
-			assert_int_equal(
-				hone_queue_put(queue, some, HONE_QUEUE_FOREVER),
-				-ESHUTDOWN);
-			assert_int_equal(
-				hone_queue_put_burst(queue, some, 4, 0),
-				-ESHUTDOWN);
-		}
-		assert_int_equal(hone_queue_count(queue), 2);
-		assert_ok(get(HONE_QUEUE_NOW));
-		assert_int_equal(hone_queue_get_burst(
-					 queue, some, 4, HONE_QUEUE_FOREVER),
-			1);
-		assert_int_equal(get(HONE_QUEUE_NOW), -ESHUTDOWN);
-		assert_int_equal(hone_queue_get_burst(
-					 queue, some, 4, HONE_QUEUE_FOREVER),
-			-ESHUTDOWN);
-		assert_int_equal(hone_queue_count(queue), 0);
-		assert_int_equal(kernel.waits, 0);
-		close_kernel();
+	assert_int_equal(put_burst(2, 0), 2);
+	hone_queue_close(queue);
+	hone_queue_close(queue);
+	for (int again = 0; again < 3; again++) {
+		assert_int_equal(put(HONE_QUEUE_FOREVER), -ESHUTDOWN);
+		assert_int_equal(put_burst(4, 0), -ESHUTDOWN);
 	}
+	assert_int_equal(hone_queue_count(queue), 2);
+	assert_ok(get(HONE_QUEUE_NOW));
+	assert_int_equal(get_burst(4, HONE_QUEUE_FOREVER), 1);
+	assert_int_equal(get(HONE_QUEUE_NOW), -ESHUTDOWN);
+	assert_int_equal(get_burst(4, HONE_QUEUE_FOREVER), -ESHUTDOWN);
+	assert_int_equal(hone_queue_count(queue), 0);
+	assert_int_equal(kernel.waits, 0);
 }
 
-TEST(closing_ends_each_wait)
+QUEUE_TEST(closing_ends_the_wait_of_a_get, 3, MODES)
 {
-	void *some[4] = {NULL};
+	kernel.on_wait = close_it;
+	assert_int_equal(get(HONE_QUEUE_FOREVER), -ESHUTDOWN);
+}
 
-	for (unsigned flags = 0; flags < MODES; flags++) {
-		open_queue(3, flags);
-		kernel.on_wait = close_it;
-		assert_int_equal(get(HONE_QUEUE_FOREVER), -ESHUTDOWN);
-		close_kernel();
-		open_queue(3, flags);
-		kernel.on_wait = close_it;
-		assert_int_equal(hone_queue_put_burst(
-					 queue, some, 4, HONE_QUEUE_FOREVER),
-			3);
-		assert_int_equal(
-			hone_queue_put(queue, some, HONE_QUEUE_FOREVER),
-			-ESHUTDOWN);
-		close_kernel();
-	}
+QUEUE_TEST(closing_ends_the_wait_of_a_put, 3, MODES)
+{
+	kernel.on_wait = close_it;
+	assert_int_equal(put_burst(4, HONE_QUEUE_FOREVER), 3);
+	assert_int_equal(put(HONE_QUEUE_FOREVER), -ESHUTDOWN);
 }
 
 /* After the looks, and before the thread sleeps. */
-TEST(what_comes_at_the_last_moment_ends_the_wait_without_a_sleep)
+QUEUE_TEST(what_comes_at_the_last_moment_ends_the_wait, 3, MODES)
 {
-	for (unsigned flags = 0; flags < MODES; flags++) {
-		open_queue(3, flags);
-		if (!line_of(queue)->barriers) {
-			close_kernel();
-			printf("# skipped: membarrier() is missing here\n");
-			skip();
-		}
-		kernel.on_wait = time_out;
-		kernel.on_barrier = put_one;
-		assert_ok(get(HONE_QUEUE_FOREVER));
-		kernel.on_barrier = close_now;
-		assert_int_equal(get(HONE_QUEUE_FOREVER), -ESHUTDOWN);
-		assert_int_equal(kernel.waits, 0);
+	if (!line_of(queue)->barriers) {
 		close_kernel();
+		printf("# skipped: membarrier() is missing here\n");
+		skip();
 	}
+	kernel.on_wait = time_out;
+	kernel.on_barrier = put_one;
+	assert_ok(get(HONE_QUEUE_FOREVER));
+	kernel.on_barrier = close_now;
+	assert_int_equal(get(HONE_QUEUE_FOREVER), -ESHUTDOWN);
+	assert_int_equal(kernel.waits, 0);
 }
 
 TEST(a_producer_that_is_inside_finishes_the_closing)
@@ -772,26 +724,23 @@ TEST(a_producer_that_is_inside_finishes_the_closing)
 	hone_queue_close(queue);
 	assert_int_equal(get(HONE_QUEUE_NOW), -ETIMEDOUT);
 	*putting_of(queue) = 0;
-	assert_int_equal(
-		hone_queue_put(queue, &queue, HONE_QUEUE_FOREVER), -ESHUTDOWN);
+	assert_int_equal(put(HONE_QUEUE_FOREVER), -ESHUTDOWN);
 	assert_int_equal(get(HONE_QUEUE_NOW), -ESHUTDOWN);
 	close_kernel();
 	/* one of several producers does not: others may be inside */
 	open_queue(3, 0);
 	line_of(queue)->closed = 1;
-	assert_ok(hone_queue_put(queue, &queue, HONE_QUEUE_NOW));
+	assert_ok(put(HONE_QUEUE_NOW));
 	assert_ok(get(HONE_QUEUE_NOW));
 	assert_int_equal(get(HONE_QUEUE_NOW), -ETIMEDOUT);
 	close_kernel();
 }
 
-TEST(a_place_that_is_not_filled_yet_is_not_the_end)
+QUEUE_TEST(a_place_that_is_not_filled_yet_is_not_the_end, 3, 1)
 {
-	open_queue(3, 0);
 	ring_of(queue)->tail++;
 	hone_queue_close(queue);
 	assert_int_equal(get(HONE_QUEUE_NOW), -ETIMEDOUT);
-	close_kernel();
 }
 
 TEST(a_kernel_without_membarrier_is_enough)
@@ -810,15 +759,13 @@ TEST(a_kernel_without_membarrier_is_enough)
 }
 
 /* Then a wait for the stores of all CPUs comes before each sleep. */
-TEST(membarrier_may_be_refused_later)
+QUEUE_TEST(membarrier_may_be_refused_later, 3, 1)
 {
-	open_queue(3, 0);
 	kernel.refuses_barriers = true;
 	kernel.on_wait = time_out;
 	assert_int_equal(get(1), -ETIMEDOUT);
 	/* without membarrier() from the beginning, there is one sleep */
 	assert_int_equal(kernel.waits, kernel.barriers ? 2 : 1);
-	close_kernel();
 }
 
 struct run {

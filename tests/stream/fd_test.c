@@ -114,11 +114,9 @@ file_of(size_t n)
 static struct hone_stream *
 opened(int fd, unsigned flags)
 {
-	struct hone_stream_attr attr;
+	struct hone_stream_attr attr = {.flags = flags};
 	struct hone_stream *s;
 
-	hone_stream_attr_init(&attr);
-	attr.flags = flags;
 	watch(fd);
 	assert_ok(hone_stream_open_fd(&s, fd, &attr));
 	saw("");
@@ -322,12 +320,10 @@ TEST(a_stream_that_never_waits_says_so)
 
 TEST(what_is_no_use_is_refused_and_stays_open)
 {
-	struct hone_stream_attr attr;
+	struct hone_stream_attr attr = {.flags = HONE_STREAM_CLOSE_FD};
 	struct hone_stream *s = NULL;
 	int fd = open(".", O_RDONLY | O_CLOEXEC);
 
-	hone_stream_attr_init(&attr);
-	attr.flags = HONE_STREAM_CLOSE_FD;
 	assert_int_equal(hone_stream_open_fd(&s, fd, &attr), -EISDIR);
 	attr.flags |= 0x8000;
 	assert_int_equal(hone_stream_open_fd(&s, fd, NULL), -EISDIR);
@@ -362,13 +358,11 @@ TEST(what_is_no_use_is_refused_and_stays_open)
 static struct hone_stream *
 device_opened(const char *path, unsigned flags)
 {
-	struct hone_stream_attr attr;
+	struct hone_stream_attr attr = {.flags = flags | HONE_STREAM_CLOSE_FD};
 	struct hone_stream *s;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	hone_stream_attr_init(&attr);
-	attr.flags = flags | HONE_STREAM_CLOSE_FD;
 	assert_ok(hone_stream_open_fd(&s, fd, &attr));
 	return s;
 }

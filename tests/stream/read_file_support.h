@@ -9,6 +9,14 @@
 #include <hone/read_file.h>
 #include "support.h"
 
+/* The head of a function that gets the results of a batch. */
+#define DONE(name)                                                             \
+	static __attribute__((unused)) int name(__attribute__((unused))        \
+						size_t index,                  \
+		__attribute__((unused)) int error,                             \
+		__attribute__((unused)) struct hone_file_data *file,           \
+		__attribute__((unused)) void *arg)
+
 /* The calls of the allocator. */
 struct record {
 	int fail_at; /* the call that fails, counted from 1; 0: none */

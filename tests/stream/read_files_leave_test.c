@@ -39,11 +39,8 @@ threads_become(int n)
 }
 
 /* Leaves at result stop_after, in the thread that called. */
-static int
-leave_or_free(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(leave_or_free)
 {
-	(void)index;
-	(void)error;
 	if (file->data) /* this function owns it, however it ends */
 		batch.read.release(file->data, batch.read.arg);
 	if (++batch.results >= batch.stop_after &&
@@ -138,13 +135,8 @@ leave_beside_done(size_t size, void *arg)
 	return malloc(size);
 }
 
-static int
-free_beside_a_leave(
-	size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(free_beside_a_leave)
 {
-	(void)index;
-	(void)error;
-	(void)arg;
 	free(file->data);
 	if (race.of_helper++ == 0) {
 		sem_post(&race.inside);
@@ -303,12 +295,8 @@ STANDS_FOR(int, openat64, int dirfd, const char *path, int flags, ...)
 	return fd;
 }
 
-static int
-take(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(take)
 {
-	(void)index;
-	(void)error;
-	(void)arg;
 	if (file->data)
 		cancelling.read.release(file->data, cancelling.read.arg);
 	if (__atomic_add_fetch(&cancelling.results, 1, __ATOMIC_RELAXED) ==
@@ -330,12 +318,10 @@ read_files(void *arg)
 {
 	const struct run *run = arg;
 	const char *paths[FILES];
-	struct hone_batch_attr attr;
+	struct hone_batch_attr attr = batch_with(run->flags);
 
 	for (size_t i = 0; i < FILES; i++)
 		paths[i] = i < FILES - 1 ? "file" : run->last;
-	hone_batch_attr_init(&attr);
-	attr.flags = run->flags;
 	if (hone_read_files(
 		    paths, FILES, &cancelling.read, take, NULL, &attr) != 0)
 		abort();

@@ -26,8 +26,7 @@ static const size_t batch_sizes[] = {
 	0, 1, 12, 4096, 16383, 16384, 16385, 65535, 65536, 65537, 300000};
 #define BATCH_SIZES (sizeof(batch_sizes) / sizeof(batch_sizes[0]))
 
-static inline int
-compare(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(compare)
 {
 	struct batch *batch = arg;
 	struct hone_file_data expected = {NULL, 0};
@@ -96,14 +95,20 @@ assert_all_seen_once(const struct batch *batch)
 	assert_int_equal(batch->used.uring + batch->used.plain, PATHS);
 }
 
-static inline int
-ignore(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(ignore)
 {
-	(void)index;
-	(void)error;
-	(void)arg;
 	free(file->data);
 	return 0;
+}
+
+static inline struct hone_batch_attr
+batch_with(unsigned flags)
+{
+	struct hone_batch_attr attr;
+
+	hone_batch_attr_init(&attr);
+	attr.flags = flags;
+	return attr;
 }
 
 /* Returns 0 if io_uring can be used here. */
@@ -111,11 +116,17 @@ static inline int
 try_uring(void)
 {
 	static const char *const path = "/";
-	struct hone_batch_attr attr;
+	struct hone_batch_attr attr = batch_with(HONE_BATCH_URING);
 
-	hone_batch_attr_init(&attr);
-	attr.flags = HONE_BATCH_URING;
 	return hone_read_files(&path, 1, NULL, ignore, NULL, &attr);
+}
+
+/* Flags of a batch, as numbers: each one below this. The last is
+ * HONE_BATCH_URING, unless there is no io_uring. */
+static inline unsigned
+ways_to_read(void)
+{
+	return try_uring() == 0 ? HONE_BATCH_URING + 1 : HONE_BATCH_URING;
 }
 
 static inline void

@@ -22,11 +22,7 @@ DIRECTORY_TEST(any_number_of_threads_gives_the_same)
 {
 	static const unsigned threads[] = {1, 2, 3, 5, 64};
 
-	for (unsigned flags = 0; flags <= 2; flags++) {
-		if (flags == HONE_BATCH_URING && try_uring() != 0) {
-			print_message("# no io_uring here\n");
-			continue;
-		}
+	for (unsigned flags = 0; flags < ways_to_read(); flags++) {
 		for (size_t i = 0; i < 5; i++) {
 			struct batch batch;
 
@@ -126,12 +122,8 @@ static void catch (int number)
 		abort();
 }
 
-static int
-raise_one(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(raise_one)
 {
-	(void)index;
-	(void)error;
-	(void)arg;
 	free(file->data);
 	return kill(getpid(), SIGUSR1);
 }
@@ -202,8 +194,7 @@ struct seen {
 	size_t results, stop_after;
 };
 
-static int
-see(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(see)
 {
 	struct seen *seen = arg;
 

@@ -50,9 +50,7 @@ DIRECTORY_TEST(limits_and_flags_hold_for_each)
 {
 	static const size_t limits[] = {0, 11, 16383, 16384, 65535, 70000};
 
-	for (unsigned flags = 0; flags <= 2; flags++) {
-		if (flags == HONE_BATCH_URING && try_uring() != 0)
-			continue; /* another test reports this */
+	for (unsigned flags = 0; flags < ways_to_read(); flags++) {
 		for (size_t i = 0; i < 6; i++) {
 			struct batch batch;
 
@@ -102,9 +100,7 @@ DIRECTORY_TEST(attributes_out_of_range_are_refused)
 
 DIRECTORY_TEST(a_stop_is_the_last_call)
 {
-	for (unsigned flags = 0; flags <= 2; flags++) {
-		if (flags == HONE_BATCH_URING && try_uring() != 0)
-			continue; /* another test reports this */
+	for (unsigned flags = 0; flags < ways_to_read(); flags++) {
 		for (size_t after = 1; after <= 61; after += 20) {
 			struct record record;
 			struct batch batch;
@@ -124,8 +120,7 @@ DIRECTORY_TEST(a_stop_is_the_last_call)
 }
 
 /* The first result stops the batch. */
-static int
-stop_at_once(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(stop_at_once)
 {
 	free(file->data);
 	*(size_t *)arg = index;
@@ -136,22 +131,19 @@ stop_at_once(size_t index, int error, struct hone_file_data *file, void *arg)
 DIRECTORY_TEST(a_stop_does_not_wait_for_a_fifo)
 {
 	static const char *const paths[] = {"fifo", "file", "fifo"};
-	struct hone_batch_attr attr;
+	struct hone_batch_attr attr = batch_with(HONE_BATCH_URING);
 	size_t index = 0;
 
 	skip_without_uring();
 	assert_ok(mkfifo("fifo", 0600));
 	make_file("file", 12);
-	hone_batch_attr_init(&attr);
-	attr.flags = HONE_BATCH_URING;
 	assert_int_equal(
 		hone_read_files(paths, 3, NULL, stop_at_once, &index, &attr),
 		9);
 	assert_int_equal(index, 1);
 }
 
-static int
-check_content(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(check_content)
 {
 	size_t *sizes = arg;
 
@@ -166,13 +158,11 @@ DIRECTORY_TEST(a_fifo_is_read_to_its_end)
 {
 	static const char *const paths[] = {"file", "fifo", "file"};
 	size_t sizes[3] = {0, 0, 0};
-	struct hone_batch_attr attr;
+	struct hone_batch_attr attr = batch_with(ways_to_read() - 1);
 	pid_t child;
 
 	assert_ok(mkfifo("fifo", 0600));
 	make_file("file", 100000);
-	hone_batch_attr_init(&attr);
-	attr.flags = try_uring() == 0 ? HONE_BATCH_URING : 0;
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0)
@@ -223,12 +213,10 @@ DIRECTORY_TEST(the_limit_of_descriptors_stays_and_a_low_one_suffices)
 		}
 }
 
-static int
-read_within(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(read_within)
 {
 	struct batch inner;
 
-	(void)index;
 	assert_int_equal(error, 0);
 	free(file->data);
 	if (++*(int *)arg == 2) {
@@ -243,11 +231,9 @@ DIRECTORY_TEST(done_may_read_files_itself)
 {
 	static const char *const paths[] = {
 		"/proc/version", "/dev/null", "/proc/filesystems"};
-	struct hone_batch_attr attr;
+	struct hone_batch_attr attr = batch_with(ways_to_read() - 1);
 	int results = 0;
 
-	hone_batch_attr_init(&attr);
-	attr.flags = try_uring() == 0 ? HONE_BATCH_URING : 0;
 	assert_ok(
 		hone_read_files(paths, 3, NULL, read_within, &results, &attr));
 	assert_int_equal(results, 3);
@@ -292,12 +278,10 @@ count_release(void *memory, void *arg)
 	free((size_t *)memory - 2);
 }
 
-static int
-finished(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(finished)
 {
 	struct unfinished *unfinished = arg;
 
-	(void)index;
 	assert_int_equal(error, 0);
 	assert_content(file, file->size);
 	count_release(file->data, unfinished);
@@ -312,14 +296,12 @@ DIRECTORY_TEST(unfinished_results_are_bounded)
 	make_file("m", 1000000);
 	make_file("l", 1400000);
 	make_file("xl", 5000000);
-	for (unsigned flags = 0; flags <= 2; flags++) {
+	for (unsigned flags = 0; flags < ways_to_read(); flags++) {
 		struct unfinished unfinished = {0, 0};
 		struct hone_batch_used used;
-		struct hone_batch_attr attr;
+		struct hone_batch_attr attr = batch_with(flags);
 		struct hone_read_attr read;
 
-		if (flags == HONE_BATCH_URING && try_uring() != 0)
-			continue; /* another test reports this */
 		for (size_t i = 0; i < 70; i++)
 			paths[i] = names[i % 7];
 		hone_read_attr_init(&read);
@@ -327,8 +309,6 @@ DIRECTORY_TEST(unfinished_results_are_bounded)
 		read.resize = count_resize;
 		read.release = count_release;
 		read.arg = &unfinished;
-		hone_batch_attr_init(&attr);
-		attr.flags = flags;
 		attr.memory = 3000000;
 		attr.used = &used;
 		assert_ok(hone_read_files(
@@ -351,11 +331,8 @@ DIRECTORY_TEST(unfinished_results_are_bounded)
 }
 
 /* Each allocation fails once: one file fails, the others succeed. */
-static int
-one_without_memory(
-	size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(one_without_memory)
 {
-	(void)index;
 	if (error) {
 		assert_int_equal(error, -ENOMEM);
 		++*(int *)arg;
@@ -372,17 +349,13 @@ DIRECTORY_TEST(no_memory_for_one_is_told_of_that_one)
 	make_file("b", 20000);
 	make_file("c", 300000);
 	make_file("d", 0);
-	for (unsigned flags = 0; flags <= 2; flags++) {
-		if (flags == HONE_BATCH_URING && try_uring() != 0)
-			continue; /* another test reports this */
+	for (unsigned flags = 0; flags < ways_to_read(); flags++) {
 		for (int at = 1; at <= 5; at++) {
 			struct record record;
 			struct hone_read_attr read = recorded(&record);
-			struct hone_batch_attr attr;
+			struct hone_batch_attr attr = batch_with(flags);
 			int failed = 0;
 
-			hone_batch_attr_init(&attr);
-			attr.flags = flags;
 			record.fail_at = at;
 			assert_ok(hone_read_files(paths, 4, &read,
 				one_without_memory, &failed, &attr));
@@ -537,13 +510,11 @@ static struct batch batch;
 /* in check(): refuse io_uring_enter after that many results */
 static size_t refuse_after;
 
-static int
-check(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(check)
 {
 	struct hone_file_data expected = {NULL, 0};
 	int truth = hone_read_file(&expected, batch.paths[index], NULL);
 
-	(void)arg;
 	if (!world.answering)
 		world.clock_us += world.slow_plain;
 	if (batch.seen[index]++ != 0 || error != truth ||
@@ -770,10 +741,8 @@ DIRECTORY_TEST(a_thread_without_a_ring_leaves_the_files_to_the_others)
 
 #define LARGE 300000
 
-static int
-keep(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(keep)
 {
-	(void)index;
 	*(struct hone_file_data *)arg = *file;
 	return error;
 }
@@ -784,14 +753,12 @@ static int
 read_with(size_t size, int lie_at, int lie, const struct hone_read_attr *attr)
 {
 	static const char *const path = "file";
-	struct hone_batch_attr uring;
+	struct hone_batch_attr uring = batch_with(HONE_BATCH_URING);
 	struct hone_file_data file;
 	int error;
 
 	skip_without_uring();
 	make_file(path, size);
-	hone_batch_attr_init(&uring);
-	uring.flags = HONE_BATCH_URING;
 	fresh_world();
 	world.lie_at = lie_at;
 	world.lie = lie;
@@ -806,10 +773,8 @@ read_with(size_t size, int lie_at, int lie, const struct hone_read_attr *attr)
 
 DIRECTORY_TEST(a_refused_o_noatime_is_left_out)
 {
-	struct hone_read_attr attr;
+	struct hone_read_attr attr = with_flags(HONE_READ_NOATIME);
 
-	hone_read_attr_init(&attr);
-	attr.flags = HONE_READ_NOATIME;
 	assert_ok(read_with(LARGE, 1, -EPERM, &attr));
 	/* two for the open, and the rest for the reads: no plain call */
 	assert_true(world.answers > 3);
@@ -846,10 +811,8 @@ DIRECTORY_TEST(no_memory_for_the_rest_of_a_file_is_an_error)
 	}
 }
 
-static int
-stop(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(stop)
 {
-	(void)index;
 	assert_int_equal(error, 0);
 	record_release(file->data, arg);
 	return 7;
@@ -860,12 +823,10 @@ DIRECTORY_TEST(files_that_wait_for_memory_are_dropped_by_a_stop)
 	static const char *const paths[] = {"file", "file", "file", "file"};
 	struct record record;
 	struct hone_read_attr read = recorded(&record);
-	struct hone_batch_attr uring;
+	struct hone_batch_attr uring = batch_with(HONE_BATCH_URING);
 
 	skip_without_uring();
 	make_file("file", LARGE);
-	hone_batch_attr_init(&uring);
-	uring.flags = HONE_BATCH_URING;
 	uring.memory = 1; /* one large file at a time */
 	assert_int_equal(
 		hone_read_files(paths, 4, &read, stop, &record, &uring), 7);
@@ -874,12 +835,8 @@ DIRECTORY_TEST(files_that_wait_for_memory_are_dropped_by_a_stop)
 }
 
 /* Leaves when there is a ring, from one file on. */
-static int
-leave(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(leave)
 {
-	(void)index;
-	(void)error;
-	(void)arg;
 	free(file->data);
 	if (world.allocations < 3)
 		return 0;

@@ -158,11 +158,9 @@ DIRECTORY_TEST(a_pipe_is_not_read_again)
 /* -EAGAIN is the end; -EINVAL would mean that a record is lost. */
 DIRECTORY_TEST(no_record_of_a_device_is_lost)
 {
-	struct hone_read_attr attr;
+	struct hone_read_attr attr = with_flags(HONE_READ_NONBLOCK);
 	struct hone_file_data file;
 
-	hone_read_attr_init(&attr);
-	attr.flags = HONE_READ_NONBLOCK;
 	for (size_t record = 100; record <= 8192; record *= 2) {
 		become(false, record);
 		world.records = 300;
@@ -243,10 +241,8 @@ DIRECTORY_TEST(a_stream_reads_again_only_after_one_read)
 	}
 }
 
-static int
-check_content(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(check_content)
 {
-	(void)index;
 	assert_int_equal(error, 0);
 	assert_content(file, *(size_t *)arg);
 	free(file->data);

@@ -43,108 +43,76 @@ alive(int fd, int expected_calls)
 	return answer;
 }
 
-TEST(an_open_one_is_alive_and_is_not_waited_for)
+SOCKETS_TEST(an_open_one_is_alive_and_is_not_waited_for, 1)
 {
-	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
-		int fds[2];
-
-		connect_sockets(kind, fds);
-		assert_int_equal(alive(fds[0], 1), 1);
-		assert_ok(fcntl(fds[0], F_SETFL, O_NONBLOCK));
-		assert_int_equal(alive(fds[0], 1), 1);
-		interruptions = 2;
-		assert_int_equal(alive(fds[0], 3), 1);
-		close_sockets(fds);
-	}
+	assert_int_equal(alive(fds[0], 1), 1);
+	assert_ok(fcntl(fds[0], F_SETFL, O_NONBLOCK));
+	assert_int_equal(alive(fds[0], 1), 1);
+	interruptions = 2;
+	assert_int_equal(alive(fds[0], 3), 1);
 }
 
-TEST(nothing_is_taken)
+/* The bytes that the peer has sent are there, and are received. */
+static void
+receives(int fd, const char *bytes)
 {
-	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
-		char text[8];
-		int fds[2];
+	size_t n = strlen(bytes);
+	char text[8];
 
-		connect_sockets(kind, fds);
-		send_exactly(fds[1], "hello", 5);
-		await_bytes(fds[0], 5);
-		assert_int_equal(alive(fds[0], 1), 1);
-		assert_int_equal(alive(fds[0], 1), 1);
-		assert_int_equal(recv(fds[0], text, sizeof(text), 0), 5);
-		assert_memory_equal(text, "hello", 5);
-		close_sockets(fds);
-	}
+	assert_int_equal(recv(fd, text, sizeof(text), 0), n);
+	assert_memory_equal(text, bytes, n);
 }
 
-TEST(a_closed_one_is_dead_once_all_is_read)
+SOCKETS_TEST(nothing_is_taken, 1)
 {
-	for (int kind = 0; kind < SOCKET_KINDS; kind++)
-		for (int half = 0; half < 2; half++) {
-			char text[8];
-			int fds[2];
+	send_exactly(fds[1], "hello", 5);
+	await_bytes(fds[0], 5);
+	assert_int_equal(alive(fds[0], 1), 1);
+	assert_int_equal(alive(fds[0], 1), 1);
+	receives(fds[0], "hello");
+}
 
-			connect_sockets(kind, fds);
-			send_exactly(fds[1], "bye", 3);
-			if (half)
-				shutdown(fds[1], SHUT_WR);
-			else
-				close(fds[1]);
-			await_event(fds[0], POLLRDHUP);
-			await_bytes(fds[0], 3);
-			assert_int_equal(alive(fds[0], 1), 1);
-			assert_int_equal(
-				recv(fds[0], text, sizeof(text), 0), 3);
-			assert_int_equal(alive(fds[0], 2), 0);
-			assert_int_equal(alive(fds[0], 2), 0);
-			if (half)
-				close(fds[1]);
-			close(fds[0]);
-		}
+/* i: it is half closed */
+SOCKETS_TEST(a_closed_one_is_dead_once_all_is_read, 2)
+{
+	send_exactly(fds[1], "bye", 3);
+	if (i)
+		shutdown(fds[1], SHUT_WR);
+	else
+		close_one(&fds[1]);
+	await_event(fds[0], POLLRDHUP);
+	await_bytes(fds[0], 3);
+	assert_int_equal(alive(fds[0], 1), 1);
+	receives(fds[0], "bye");
+	assert_int_equal(alive(fds[0], 2), 0);
+	assert_int_equal(alive(fds[0], 2), 0);
 }
 
 /* It may still send something. */
-TEST(one_that_we_shut_down_for_sending_is_alive)
+SOCKETS_TEST(one_that_we_shut_down_for_sending_is_alive, 1)
 {
-	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
-		int fds[2];
-
-		connect_sockets(kind, fds);
-		assert_ok(shutdown(fds[0], SHUT_WR));
-		await_event(fds[1], POLLRDHUP);
-		assert_int_equal(alive(fds[0], 1), 1);
-		assert_ok(shutdown(fds[0], SHUT_RD));
-		assert_int_equal(alive(fds[0], 2), 0);
-		close_sockets(fds);
-	}
+	assert_ok(shutdown(fds[0], SHUT_WR));
+	await_event(fds[1], POLLRDHUP);
+	assert_int_equal(alive(fds[0], 1), 1);
+	assert_ok(shutdown(fds[0], SHUT_RD));
+	assert_int_equal(alive(fds[0], 2), 0);
 }
 
-TEST(a_reset_is_told_once)
+SOCKETS_TEST(a_reset_is_told_once, 1)
 {
-	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
-		int fds[2];
-
-		connect_sockets(kind, fds);
-		reset(kind, fds);
-		assert_int_equal(alive(fds[0], 1), -ECONNRESET);
-		assert_int_equal(alive(fds[0], 2), 0);
-		close(fds[0]);
-	}
+	reset(kind, fds);
+	assert_int_equal(alive(fds[0], 1), -ECONNRESET);
+	assert_int_equal(alive(fds[0], 2), 0);
 }
 
-TEST(bytes_before_a_reset_come_first)
+SOCKETS_TEST(bytes_before_a_reset_come_first, 1)
 {
-	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
-		char text[8];
-		int fds[2];
-
-		connect_sockets(kind, fds);
-		send_exactly(fds[1], "last", 4);
-		await_bytes(fds[0], 4);
-		reset(kind, fds);
-		assert_int_equal(alive(fds[0], 1), 1);
-		assert_int_equal(recv(fds[0], text, sizeof(text), 0), 4);
-		assert_int_equal(alive(fds[0], 1), -ECONNRESET);
-		close(fds[0]);
-	}
+	send_exactly(fds[1], "last", 4);
+	await_bytes(fds[0], 4);
+	reset(kind, fds);
+	assert_int_equal(alive(fds[0], 1), 1);
+	receives(fds[0], "last");
+	assert_int_equal(alive(fds[0], 1), -ECONNRESET);
 }
 
 TEST(what_was_never_connected_says_so)

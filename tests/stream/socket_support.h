@@ -83,9 +83,16 @@ await_event(int fd, short event)
 	assert_true(poller.revents & event);
 }
 
+static inline void
+close_one(int *fd)
+{
+	close(*fd);
+	*fd = -1;
+}
+
 /* Close so that the peer's kernel sends a reset. */
 static inline void
-reset(enum socket_kind kind, const int fds[2])
+reset(enum socket_kind kind, int fds[2])
 {
 	const struct linger at_once = {.l_onoff = 1};
 
@@ -95,8 +102,27 @@ reset(enum socket_kind kind, const int fds[2])
 	else
 		/* a Unix socket is reset if it closes with bytes unread */
 		send_exactly(fds[0], "x", 1);
-	close(fds[1]);
+	close_one(&fds[1]);
 	await_event(fds[0], POLLHUP);
 }
+
+/* A test between connected sockets of each kind, for each i below n. It may
+ * close them. */
+#define SOCKETS_TEST(name, n)                                                  \
+	static void between_##name(enum socket_kind kind, size_t i, int *fds); \
+	TEST(name)                                                             \
+	{                                                                      \
+		for (size_t each = 0; each < (n)*SOCKET_KINDS; each++) {       \
+			int fds[2];                                            \
+                                                                               \
+			connect_sockets(each % SOCKET_KINDS, fds);             \
+			between_##name(each % SOCKET_KINDS,                    \
+				each / SOCKET_KINDS, fds);                     \
+			close_sockets(fds);                                    \
+		}                                                              \
+	}                                                                      \
+	static void between_##name(                                            \
+		__attribute__((unused)) enum socket_kind kind,                 \
+		__attribute__((unused)) size_t i, int *fds)
 
 #endif

@@ -121,16 +121,6 @@ count(void)
 	calls = (struct calls){.armed = true};
 }
 
-/* Counted on the simulated clock, which stands at 100 s. */
-static inline void
-count_on_our_clock(int peer)
-{
-	count();
-	calls.fake = true;
-	calls.now = 100000 * MS;
-	calls.peer = peer;
-}
-
 static inline void
 assert_calls(int recvs, int polls)
 {
@@ -143,11 +133,9 @@ assert_calls(int recvs, int polls)
 static inline struct hone_stream *
 open_stream(int fd, unsigned flags)
 {
-	struct hone_stream_attr attr;
+	struct hone_stream_attr attr = {.flags = flags};
 	struct hone_stream *stream = NULL;
 
-	hone_stream_attr_init(&attr);
-	attr.flags = flags;
 	assert_ok(hone_stream_open_fd(&stream, fd, &attr));
 	return stream;
 }
@@ -209,176 +197,135 @@ ask_line(struct hone_stream *s, size_t n)
 static ask_fn *const asks[] = {ask_some, ask_all, ask_peek, ask_line};
 #define N_ASKS (sizeof(asks) / sizeof(asks[0]))
 
-TEST(data_that_is_there_takes_one_call_and_no_poll)
+/* i: flags of the stream and of the descriptor, and the way to ask */
+SOCKETS_TEST(data_that_is_there_takes_one_call_and_no_poll, 2 * 2 * 2 * N_ASKS)
 {
-	for (int kind = 0; kind < SOCKET_KINDS; kind++)
-		for (unsigned i = 0; i < 2 * 2 * 2 * N_ASKS; i++) {
-			unsigned flags = (i & 1 ? HONE_STREAM_NONBLOCK : 0) |
-					 (i & 2 ? HONE_STREAM_EXACT : 0);
-			struct hone_stream *s;
-			int fds[2];
+	unsigned flags = (i & 1 ? HONE_STREAM_NONBLOCK : 0) |
+			 (i & 2 ? HONE_STREAM_EXACT : 0);
+	struct hone_stream *s;
 
-			connect_sockets(kind, fds);
-			assert_int_equal(
-				fcntl(fds[0], F_SETFL, i & 4 ? O_NONBLOCK : 0),
-				0);
-			s = open_stream(fds[0], flags);
-			if (!(i & 1))
-				hone_stream_set_deadline(s, 0);
-			for (int turn = 0; turn < 3; turn++) {
-				send_exactly(fds[1], sent, sizeof(sent));
-				await_bytes(fds[0], sizeof(sent));
-				count();
-				assert_int_equal(
-					asks[i / 8](s, REQUEST), sizeof(sent));
-				assert_calls(1, 0);
-				assert_int_equal(calls.clocks, 0);
-				assert_memory_equal(got, sent, sizeof(sent));
-			}
-			assert_ok(hone_stream_close(s));
-			close_sockets(fds);
-		}
+	assert_ok(fcntl(fds[0], F_SETFL, i & 4 ? O_NONBLOCK : 0));
+	s = open_stream(fds[0], flags);
+	if (!(i & 1))
+		hone_stream_set_deadline(s, 0);
+	for (int turn = 0; turn < 3; turn++) {
+		send_exactly(fds[1], sent, sizeof(sent));
+		await_bytes(fds[0], sizeof(sent));
+		count();
+		assert_int_equal(asks[i / 8](s, REQUEST), sizeof(sent));
+		assert_calls(1, 0);
+		assert_int_equal(calls.clocks, 0);
+		assert_memory_equal(got, sent, sizeof(sent));
+	}
+	assert_ok(hone_stream_close(s));
 }
 
-TEST(without_waiting_one_call_says_that_there_is_nothing)
+SOCKETS_TEST(without_waiting_one_call_says_that_there_is_nothing, N_ASKS)
 {
-	for (int kind = 0; kind < SOCKET_KINDS; kind++)
-		for (size_t i = 0; i < N_ASKS; i++) {
-			struct hone_stream *s;
-			int fds[2];
+	struct hone_stream *s = open_stream(fds[0], HONE_STREAM_NONBLOCK);
 
-			connect_sockets(kind, fds);
-			s = open_stream(fds[0], HONE_STREAM_NONBLOCK);
-			for (int turn = 0; turn < 2; turn++) {
-				/* it never waits, so no deadline can pass */
-				if (turn > 0)
-					hone_stream_set_deadline(s, 0);
-				count();
-				assert_int_equal(asks[i](s, REQUEST), -EAGAIN);
-				assert_calls(1, 0);
-			}
-			assert_false(hone_stream_eof(s));
-			send_exactly(fds[1], sent, 100);
-			await_bytes(fds[0], 100);
-			count();
-			/* a call that needs more keeps the bytes that
-			 * arrived */
-			assert_int_equal(
-				asks[i](s, REQUEST), i < 2 ? 100 : -EAGAIN);
-			assert_calls(i == 0 ? 1 : 2, 0);
-			send_exactly(fds[1], sent + 100, sizeof(sent) - 100);
-			await_bytes(fds[0], sizeof(sent) - 100);
-			count();
-			assert_int_equal(asks[i](s, REQUEST),
-				i < 2 ? sizeof(sent) - 100 : sizeof(sent));
-			assert_calls(i == 1 ? 2 : 1, 0);
-			hone_stream_close(s);
-			close_sockets(fds);
-		}
+	for (int turn = 0; turn < 2; turn++) {
+		/* it never waits, so no deadline can pass */
+		if (turn > 0)
+			hone_stream_set_deadline(s, 0);
+		count();
+		assert_int_equal(asks[i](s, REQUEST), -EAGAIN);
+		assert_calls(1, 0);
+	}
+	assert_false(hone_stream_eof(s));
+	send_exactly(fds[1], sent, 100);
+	await_bytes(fds[0], 100);
+	count();
+	/* a call that needs more keeps the bytes that arrived */
+	assert_int_equal(asks[i](s, REQUEST), i < 2 ? 100 : -EAGAIN);
+	assert_calls(i == 0 ? 1 : 2, 0);
+	send_exactly(fds[1], sent + 100, sizeof(sent) - 100);
+	await_bytes(fds[0], sizeof(sent) - 100);
+	count();
+	assert_int_equal(
+		asks[i](s, REQUEST), i < 2 ? sizeof(sent) - 100 : sizeof(sent));
+	assert_calls(i == 1 ? 2 : 1, 0);
+	hone_stream_close(s);
 }
 
 /* Sends its bytes in small pieces, and closes. */
 static void *
 trickle(void *arg)
 {
-	int fd = *(int *)arg;
-
 	for (size_t i = 0; i < sizeof(sent); i += 64) {
-		if (send(fd, sent + i, 64, MSG_NOSIGNAL) != 64)
+		if (send(*(int *)arg, sent + i, 64, MSG_NOSIGNAL) != 64)
 			abort();
 		if (i % 512 == 0)
 			sched_yield();
 	}
-	close(fd);
+	close_one(arg);
 	return NULL;
 }
 
-TEST(a_slow_peer_is_waited_for)
+SOCKETS_TEST(a_slow_peer_is_waited_for, 2 * N_ASKS)
 {
-	for (int kind = 0; kind < SOCKET_KINDS; kind++)
-		for (size_t i = 0; i < 2 * N_ASKS; i++) {
-			struct hone_stream *s;
-			pthread_t thread;
-			size_t have = 0;
-			ptrdiff_t n;
-			int fds[2];
+	struct hone_stream *s;
+	pthread_t thread;
+	size_t have = 0;
+	ptrdiff_t n;
 
-			connect_sockets(kind, fds);
-			assert_int_equal(
-				fcntl(fds[0], F_SETFL, i & 1 ? O_NONBLOCK : 0),
-				0);
-			s = open_stream(fds[0], 0);
-			assert_ok(pthread_create(
-				&thread, NULL, trickle, &fds[1]));
-			while ((n = asks[i / 2](s, REQUEST)) > 0) {
-				/* all calls but read_some wait for the whole */
-				if (i / 2 > 0)
-					assert_int_equal(n, sizeof(sent));
-				assert_memory_equal(
-					got, sent + have, (size_t)n);
-				have += (size_t)n;
-			}
-			assert_int_equal(n, 0);
-			assert_int_equal(have, sizeof(sent));
-			assert_true(hone_stream_eof(s));
-			assert_ok(pthread_join(thread, NULL));
-			hone_stream_close(s);
-			close(fds[0]);
-		}
+	assert_ok(fcntl(fds[0], F_SETFL, i & 1 ? O_NONBLOCK : 0));
+	s = open_stream(fds[0], 0);
+	assert_ok(pthread_create(&thread, NULL, trickle, &fds[1]));
+	while ((n = asks[i / 2](s, REQUEST)) > 0) {
+		/* all calls but read_some wait for the whole */
+		if (i / 2 > 0)
+			assert_int_equal(n, sizeof(sent));
+		assert_memory_equal(got, sent + have, (size_t)n);
+		have += (size_t)n;
+	}
+	assert_int_equal(n, 0);
+	assert_int_equal(have, sizeof(sent));
+	assert_true(hone_stream_eof(s));
+	assert_ok(pthread_join(thread, NULL));
+	hone_stream_close(s);
 }
 
-TEST(a_half_closed_one_ends_and_still_sends)
+/* i: the stream is exact */
+SOCKETS_TEST(a_half_closed_one_ends_and_still_sends, 2)
 {
-	for (int kind = 0; kind < SOCKET_KINDS; kind++)
-		for (int exact = 0; exact < 2; exact++) {
-			struct hone_stream *s;
-			int fds[2];
+	struct hone_stream *s = open_stream(fds[0], i ? HONE_STREAM_EXACT : 0);
 
-			connect_sockets(kind, fds);
-			s = open_stream(fds[0], exact ? HONE_STREAM_EXACT : 0);
-			send_exactly(fds[1], sent, 100);
-			shutdown(fds[1], SHUT_WR);
-			await_event(fds[0], POLLRDHUP);
-			count();
-			assert_int_equal(ask_all(s, REQUEST), 100);
-			assert_calls(2, 0);
-			assert_true(hone_stream_eof(s));
-			count();
-			assert_int_equal(ask_all(s, REQUEST), 0);
-			assert_calls(exact ? 1 : 0, 0);
-			send_exactly(fds[0], sent, 10);
-			assert_int_equal(recv(fds[1], got, 100, 0), 10);
-			hone_stream_close(s);
-			close_sockets(fds);
-		}
+	send_exactly(fds[1], sent, 100);
+	shutdown(fds[1], SHUT_WR);
+	await_event(fds[0], POLLRDHUP);
+	count();
+	assert_int_equal(ask_all(s, REQUEST), 100);
+	assert_calls(2, 0);
+	assert_true(hone_stream_eof(s));
+	count();
+	assert_int_equal(ask_all(s, REQUEST), 0);
+	assert_calls(i ? 1 : 0, 0);
+	send_exactly(fds[0], sent, 10);
+	assert_int_equal(recv(fds[1], got, 100, 0), 10);
+	hone_stream_close(s);
 }
 
-TEST(a_reset_comes_after_the_bytes)
+/* i: the stream waits */
+SOCKETS_TEST(a_reset_comes_after_the_bytes, 2)
 {
-	for (int kind = 0; kind < SOCKET_KINDS; kind++)
-		for (int waits = 0; waits < 2; waits++) {
-			struct hone_stream *s;
-			int fds[2];
+	struct hone_stream *s =
+		open_stream(fds[0], i ? 0 : HONE_STREAM_NONBLOCK);
 
-			connect_sockets(kind, fds);
-			s = open_stream(
-				fds[0], waits ? 0 : HONE_STREAM_NONBLOCK);
-			send_exactly(fds[1], sent, 100);
-			await_bytes(fds[0], 100);
-			reset(kind, fds);
-			count();
-			assert_int_equal(ask_all(s, REQUEST), 100);
-			assert_memory_equal(got, sent, 100);
-			assert_calls(2, 0);
-			assert_false(hone_stream_eof(s));
-			count();
-			assert_int_equal(ask_all(s, REQUEST), -ECONNRESET);
-			assert_calls(0, 0);
-			/* the kernel reports it once, then it is the end */
-			assert_int_equal(ask_all(s, REQUEST), 0);
-			hone_stream_close(s);
-			close(fds[0]);
-		}
+	send_exactly(fds[1], sent, 100);
+	await_bytes(fds[0], 100);
+	reset(kind, fds);
+	count();
+	assert_int_equal(ask_all(s, REQUEST), 100);
+	assert_memory_equal(got, sent, 100);
+	assert_calls(2, 0);
+	assert_false(hone_stream_eof(s));
+	count();
+	assert_int_equal(ask_all(s, REQUEST), -ECONNRESET);
+	assert_calls(0, 0);
+	/* the kernel reports it once, then it is the end */
+	assert_int_equal(ask_all(s, REQUEST), 0);
+	hone_stream_close(s);
 }
 
 TEST(descriptors_that_are_no_use_say_so)
@@ -484,25 +431,38 @@ TEST(an_error_is_told_and_costs_no_byte)
 
 #define NOW (100000 * MS)
 
-/* A stream over a Unix socket whose peer is fds[1]; counting has begun. */
+static int ends[2];
+
+/* A stream over a Unix socket whose peer is ends[1]; counting has begun, on the
+ * simulated clock, which stands at 100 s. */
 static struct hone_stream *
-begin(int fds[2], const struct step *steps, size_t n_steps)
+begin(const struct step *steps, size_t n_steps)
 {
 	struct hone_stream *s;
 
-	connect_sockets(UNIX, fds);
-	s = open_stream(fds[0], 0);
-	count_on_our_clock(fds[1]);
+	connect_sockets(UNIX, ends);
+	s = open_stream(ends[0], 0);
+	count();
+	calls.fake = true;
+	calls.now = NOW;
+	calls.peer = ends[1];
 	memcpy(calls.steps, steps, n_steps * sizeof(*steps));
 	return s;
 }
 
 static void
-end(struct hone_stream *s, const int fds[2])
+end(struct hone_stream *s)
 {
 	calls.armed = false;
 	assert_ok(hone_stream_close(s));
-	close_sockets(fds);
+	close_sockets(ends);
+}
+
+/* Reads some bytes, 100 at most. */
+static ptrdiff_t
+read_some(struct hone_stream *s)
+{
+	return hone_stream_read_some(s, got, 100);
 }
 
 /* One read of 100 bytes, the waits that it makes, and the timeouts of these. */
@@ -518,21 +478,19 @@ static void
 waits_by(const struct wait_case *c, int flags)
 {
 	struct hone_stream *s;
-	char buf[100];
-	int fds[2];
 
-	s = begin(fds, c->steps, 4);
-	assert_ok(fcntl(fds[0], F_SETFL, flags));
+	s = begin(c->steps, 4);
+	assert_ok(fcntl(ends[0], F_SETFL, flags));
 	if (c->deadline >= 0)
 		hone_stream_set_deadline(s, NOW + c->deadline);
-	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), c->got);
+	assert_int_equal(read_some(s), c->got);
 	/* a read before each wait, and after the last one but if it is late */
 	assert_calls(c->waits + (c->got != -ETIMEDOUT), c->waits);
 	assert_memory_equal(
 		calls.asked, c->asked, (size_t)c->waits * sizeof(*c->asked));
 	if (c->deadline < 0)
 		assert_int_equal(calls.clocks, 0);
-	end(s, fds);
+	end(s);
 }
 
 static void
@@ -569,14 +527,12 @@ TEST(what_poll_says_is_told)
 {
 	static const struct step steps[] = {{MS, 0, -ENOMEM}, {MS, 5, 1}};
 	struct hone_stream *s;
-	char buf[100];
-	int fds[2];
 
-	s = begin(fds, steps, 2);
-	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), -ENOMEM);
-	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 5);
+	s = begin(steps, 2);
+	assert_int_equal(read_some(s), -ENOMEM);
+	assert_int_equal(read_some(s), 5);
 	assert_calls(3, 2);
-	end(s, fds);
+	end(s);
 }
 
 TEST(bytes_that_trickle_do_not_put_the_deadline_off)
@@ -585,18 +541,16 @@ TEST(bytes_that_trickle_do_not_put_the_deadline_off)
 		{30 * MS, 1, 1}, {10 * MS, 0, 0}, {0, 0, 0}, {0, 0, 0}};
 	static const int64_t asked[] = {100 * MS, 70 * MS, 40 * MS, 10 * MS, 0};
 	struct hone_stream *s;
-	char buf[100];
-	int fds[2];
 
-	s = begin(fds, steps, 6);
+	s = begin(steps, 6);
 	hone_stream_set_deadline(s, NOW + 100 * MS);
-	assert_int_equal(hone_stream_read(s, buf, sizeof(buf)), 4);
+	assert_int_equal(ask_all(s, 100), 4);
 	/* the deadline is still over, so the next call reports it again */
-	assert_int_equal(hone_stream_read(s, buf, sizeof(buf)), -ETIMEDOUT);
+	assert_int_equal(ask_all(s, 100), -ETIMEDOUT);
 	assert_false(hone_stream_eof(s));
 	assert_calls(4 + 3 + 1, 5);
 	assert_memory_equal(calls.asked, asked, sizeof(asked));
-	end(s, fds);
+	end(s);
 }
 
 TEST(a_deadline_may_be_anywhere_in_time)
@@ -609,22 +563,19 @@ TEST(a_deadline_may_be_anywhere_in_time)
 	for (int i = 0; i < 8; i++) {
 		static const struct step steps[] = {{0, 0, 0}};
 		struct hone_stream *s;
-		char buf[100];
-		int fds[2];
 
-		s = begin(fds, steps, 1);
+		s = begin(steps, 1);
 		hone_stream_set_deadline(s, deadlines[i]);
-		assert_int_equal(
-			hone_stream_read_some(s, buf, sizeof(buf)), -ETIMEDOUT);
+		assert_int_equal(read_some(s), -ETIMEDOUT);
 		assert_calls(1, 1);
 		assert_int_equal(calls.asked[0], asked[i]);
 		/* the available bytes are read without a look at the clock */
-		send_exactly(fds[1], "late", 4);
+		send_exactly(ends[1], "late", 4);
 		count();
-		assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 4);
+		assert_int_equal(read_some(s), 4);
 		assert_calls(1, 0);
 		assert_int_equal(calls.clocks, 0);
-		end(s, fds);
+		end(s);
 	}
 }
 
@@ -634,9 +585,8 @@ TEST(a_line_that_was_late_goes_on_with_the_next_deadline)
 		{5 * MS, 0, 0}, {5 * MS, 4, 1}, {0, 0, 0}};
 	struct hone_stream *s;
 	const char *line;
-	int fds[2];
 
-	s = begin(fds, steps, 5);
+	s = begin(steps, 5);
 	hone_stream_set_deadline(s, NOW + 10 * MS);
 	assert_int_equal(
 		hone_stream_read_line(s, &line, '\n', 100), -ETIMEDOUT);
@@ -647,10 +597,10 @@ TEST(a_line_that_was_late_goes_on_with_the_next_deadline)
 	hone_stream_set_deadline(s, NOW + 20 * MS);
 	assert_int_equal(
 		hone_stream_read_line(s, &line, '\n', 100), -ETIMEDOUT);
-	send_exactly(fds[1], "end\n", 4);
+	send_exactly(ends[1], "end\n", 4);
 	assert_int_equal(hone_stream_read_line(s, &line, '\n', 100), 11);
 	assert_memory_equal(line, ".......end\n", 11);
-	end(s, fds);
+	end(s);
 }
 
 static int64_t
@@ -681,29 +631,21 @@ nag(void *arg)
 }
 
 /* With the kernel's clock, while signals arrive. */
-TEST(time_passes_before_it_is_late)
+SOCKETS_TEST(time_passes_before_it_is_late, 1)
 {
 	struct sigaction action = {.sa_handler = on_signal}, old;
 	pthread_t self = pthread_self(), thread;
+	struct hone_stream *s = open_stream(fds[0], 0);
 	int64_t deadline;
-	char buf[100];
 
 	assert_ok(sigaction(SIGUSR1, &action, &old));
-	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
-		struct hone_stream *s;
-		int fds[2];
-
-		connect_sockets(kind, fds);
-		s = open_stream(fds[0], 0);
-		assert_ok(pthread_create(&thread, NULL, nag, &self));
-		deadline = clock_ns() + 20 * MS;
-		hone_stream_set_deadline(s, deadline);
-		assert_int_equal(
-			hone_stream_read(s, buf, sizeof(buf)), -ETIMEDOUT);
-		assert_true(clock_ns() >= deadline);
-		assert_ok(pthread_join(thread, NULL));
-		end(s, fds);
-	}
+	assert_ok(pthread_create(&thread, NULL, nag, &self));
+	deadline = clock_ns() + 20 * MS;
+	hone_stream_set_deadline(s, deadline);
+	assert_int_equal(ask_all(s, 100), -ETIMEDOUT);
+	assert_true(clock_ns() >= deadline);
+	assert_ok(pthread_join(thread, NULL));
+	assert_ok(hone_stream_close(s));
 	assert_ok(sigaction(SIGUSR1, &old, NULL));
 }
 

@@ -282,8 +282,7 @@ DIRECTORY_TEST(a_limit_alone_is_kept_to)
 }
 
 /* The directory is not descriptor 0, and only the member of the test is set. */
-static int
-check_links(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(check_links)
 {
 	++*(size_t *)arg;
 	assert_int_equal(error, index == 0 ? 0 : -ELOOP);
@@ -392,13 +391,8 @@ TEST(a_pipe_of_packets_is_read)
 /* A reserved member that is not zero is refused, so that a later release may
  * give it a meaning. */
 
-static int
-no_result(size_t index, int error, struct hone_file_data *file, void *arg)
+DONE(no_result)
 {
-	(void)index;
-	(void)error;
-	(void)file;
-	(void)arg;
 	fail_msg("a refused batch calls done()");
 	return 0;
 }
@@ -515,7 +509,8 @@ static struct hone_stream *
 follow(int *writer, unsigned flags, size_t buffer_size)
 {
 	char path[] = "/tmp/hone-lines-XXXXXX";
-	struct hone_stream_attr attr;
+	struct hone_stream_attr attr = {
+		buffer_size, SIZE_MAX, flags | HONE_STREAM_CLOSE_FD, {0}};
 	struct hone_stream *s;
 	int fd;
 
@@ -524,9 +519,6 @@ follow(int *writer, unsigned flags, size_t buffer_size)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_ok(unlink(path));
-	hone_stream_attr_init(&attr);
-	attr.flags = flags | HONE_STREAM_CLOSE_FD;
-	attr.buffer_size = buffer_size;
 	assert_ok(hone_stream_open_fd(&s, fd, &attr));
 	return s;
 }
@@ -597,13 +589,11 @@ TEST(without_the_flag_the_last_line_is_taken)
 TEST(memory_has_whole_lines_too)
 {
 	char text[1000];
-	struct hone_stream_attr attr;
+	struct hone_stream_attr attr = {.flags = HONE_STREAM_WHOLE_LINES};
 	struct hone_stream *s;
 
 	for (size_t i = 0; i < sizeof(text); i++)
 		text[i] = i % 9 == 8 ? '\n' : 'x';
-	hone_stream_attr_init(&attr);
-	attr.flags = HONE_STREAM_WHOLE_LINES;
 	assert_ok(hone_stream_open_memory(&s, text, sizeof(text), &attr));
 	for (size_t i = 0; i < sizeof(text) / 9; i++)
 		line_is(s, "xxxxxxxx\n");
