@@ -179,10 +179,9 @@ TEST(writes_beside_an_object_are_told_and_those_to_it_are_not)
 	closed_and_destroyed(pool, c);
 }
 
-TEST(without_a_handler_a_fault_aborts)
+POOL_TEST(without_a_handler_a_fault_aborts,
+	flagged_pool(HONE_MEMPOOL_DEBUG, 4, 2, 1))
 {
-	struct hone_mempool *pool = flagged_pool(HONE_MEMPOOL_DEBUG, 4, 2, 1);
-	struct hone_mempool_cache *c = opened(pool);
 	int status;
 	pid_t child = fork();
 
@@ -192,7 +191,6 @@ TEST(without_a_handler_a_fault_aborts)
 	}
 	status = support_end_of(child);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	closed_and_destroyed(pool, c);
 }
 
 static void
@@ -216,10 +214,8 @@ doubled_and_foreign_are_named(
 	assert_ptr_equal(hone_mempool_get(c), stranger);
 }
 
-TEST(the_audit_names_what_is_out_doubled_or_foreign)
+POOL_TEST(the_audit_names_what_is_out_doubled_or_foreign, pool_of(30, 8, 2))
 {
-	struct hone_mempool *pool = pool_of(30, 8, 2);
-	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_findings findings;
 	struct faults faults = {0};
 	void *objs[3];
@@ -230,14 +226,11 @@ TEST(the_audit_names_what_is_out_doubled_or_foreign)
 	hone_mempool_put(c, objs[0]);
 	if (!ASAN) /* ends with a second put, and poisons a foreign object */
 		doubled_and_foreign_are_named(pool, c, objs[0]);
-	closed_and_destroyed(pool, c);
 }
 
 #if ASAN
-TEST(the_sanitizer_sees_a_second_put_of_every_flavour)
+POOL_TEST(the_sanitizer_sees_a_second_put_of_every_flavour, pool_of(30, 8, 2))
 {
-	struct hone_mempool *pool = pool_of(30, 8, 2);
-	struct hone_mempool_cache *c = opened(pool);
 	void *obj = hone_mempool_get(c);
 	pid_t child = fork();
 
@@ -249,7 +242,6 @@ TEST(the_sanitizer_sees_a_second_put_of_every_flavour)
 	}
 	assert_int_not_equal(support_end_of(child), 0);
 	hone_mempool_put(c, obj);
-	closed_and_destroyed(pool, c);
 }
 #endif
 

@@ -518,10 +518,8 @@ put_and_get(struct hone_mempool_cache *c, void **objs, size_t n)
 }
 
 /* Wherever it begins. A full magazine has 12 objects here. */
-TEST(a_loop_exchanges_no_magazine_at_each_turn)
+POOL_TEST(a_loop_exchanges_no_magazine_at_each_turn, exact_pool(100, 16, 2))
 {
-	struct hone_mempool *pool = exact_pool(100, 16, 2);
-	struct hone_mempool_cache *c = opened(pool);
 	void *objs[5], *held[100];
 	size_t n = 0;
 
@@ -541,7 +539,6 @@ TEST(a_loop_exchanges_no_magazine_at_each_turn)
 		assert_non_null(held[n]);
 	}
 	hone_mempool_put_bulk(c, held, n);
-	closed_and_destroyed(pool, c);
 }
 
 /* The last in is the first out, and the count is right at each moment. */
@@ -579,11 +576,9 @@ TEST(a_cache_that_is_full_keeps_what_was_put_last)
 }
 
 /* Magazines of the user's with n of 16 objects, of which 12 make a full one. */
-TEST(a_magazine_that_is_put_is_divided)
+POOL_TEST(a_magazine_that_is_put_is_divided, exact_pool(100, 16, 2))
 {
 	static const size_t sizes[] = {0, 1, 11, 12, 13, 16};
-	struct hone_mempool *pool = exact_pool(100, 16, 2);
-	struct hone_mempool_cache *c = opened(pool);
 	void *all[100];
 
 	for (int i = 0; i < 36; i++) {
@@ -604,7 +599,6 @@ TEST(a_magazine_that_is_put_is_divided)
 		hone_mempool_put_bulk(c, all, left);
 		audited(pool, 0);
 	}
-	closed_and_destroyed(pool, c);
 }
 
 /* The pool has one magazine for each 448 of 512 objects. */

@@ -30,6 +30,13 @@ foreign_pool(size_t cache_size, unsigned flags)
 }
 
 static void
+closed(struct hone_mempool *pool, struct hone_mempool_cache *c)
+{
+	hone_mempool_cache_close(c);
+	assert_ok(hone_mempool_destroy(pool));
+}
+
+static void
 put_things(struct hone_mempool_cache *c, size_t first, size_t n)
 {
 	for (size_t i = first; i < first + n; i++)
@@ -179,8 +186,7 @@ TEST(the_audit_finds_what_was_put_twice)
 	assert_int_equal(findings.out, N - 20);
 	assert_int_equal(findings.doubled, 3);
 	assert_int_equal(findings.foreign, 0);
-	hone_mempool_cache_close(c);
-	assert_ok(hone_mempool_destroy(pool));
+	closed(pool, c);
 }
 
 TEST(the_debug_flavour_finds_a_second_put_null_and_one_too_many)
@@ -201,8 +207,7 @@ TEST(the_debug_flavour_finds_a_second_put_null_and_one_too_many)
 	get_things(c, N);
 	hone_mempool_put(c, things[N]);
 	told(&faults, 0, NULL);
-	hone_mempool_cache_close(c);
-	assert_ok(hone_mempool_destroy(pool));
+	closed(pool, c);
 }
 
 /* The table of the debug flavour, with many pointers and random order. */
@@ -232,30 +237,21 @@ TEST(the_debug_flavour_forgets_what_is_got)
 			in[i] = false;
 		}
 	}
-	hone_mempool_cache_close(c);
-	assert_ok(hone_mempool_destroy(pool));
+	closed(pool, c);
 }
 
 TEST(a_child_has_the_pointers_that_are_in_the_pool)
 {
 	struct hone_mempool *pool = foreign_pool(7, 0);
 	struct hone_mempool_cache *c = opened(pool);
-	pid_t pid;
+	void *objs[N];
 
 	put_things(c, 0, 60);
-	pid = fork();
-	if (pid == 0) {
-		void *objs[N];
-
-		if (hone_mempool_after_fork(pool) != N - 60)
-			_exit(1);
-		c = hone_mempool_thread_cache(pool);
-		_exit(hone_mempool_get_burst(c, objs, N) != 60);
-	}
-	support_exits_with_0(pid);
+	PASSES_IN_CHILD(hone_mempool_after_fork(pool) != N - 60 ||
+			hone_mempool_get_burst(hone_mempool_thread_cache(pool),
+				objs, N) != 60);
 	get_things(c, 60);
-	hone_mempool_cache_close(c);
-	assert_ok(hone_mempool_destroy(pool));
+	closed(pool, c);
 }
 
 /* Emulators do not have them. */

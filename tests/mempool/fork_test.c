@@ -111,10 +111,8 @@ release(struct worker *w, uint64_t *seed)
  */
 #define WITHOUT_ONE (CAPACITY - 40 - 3 * CACHE)
 
-TEST(a_thread_that_is_stopped_holds_up_nobody)
+POOL_TEST(a_thread_that_is_stopped_holds_up_nobody, pool_of(CAPACITY, CACHE, 3))
 {
-	struct hone_mempool *pool = pool_of(CAPACITY, CACHE, 3);
-	struct hone_mempool_cache *c = opened(pool);
 	struct worker other;
 	uint64_t seed = support_seed();
 	void *objs[CAPACITY];
@@ -131,7 +129,6 @@ TEST(a_thread_that_is_stopped_holds_up_nobody)
 		release(&other, &seed);
 	}
 	end(&other);
-	closed_and_destroyed(pool, c);
 }
 
 /* The child uses its copy; returns its exit status. */
@@ -213,18 +210,13 @@ TEST(a_child_goes_on_in_an_exact_pool)
 	forked(HONE_MEMPOOL_EXACT);
 }
 
-TEST(a_child_goes_on_without_caches_of_threads)
+POOL_TEST(
+	a_child_goes_on_without_caches_of_threads, pool_of(CAPACITY, CACHE, 4))
 {
-	struct hone_mempool *pool = pool_of(CAPACITY, CACHE, 4);
-	struct hone_mempool_cache *c = opened(pool);
 	void *obj = hone_mempool_get(c);
-	pid_t pid = fork();
 
-	if (pid == 0)
-		_exit(child(pool, &obj, 1));
-	support_exits_with_0(pid);
+	PASSES_IN_CHILD(child(pool, &obj, 1));
 	hone_mempool_put(c, obj);
-	closed_and_destroyed(pool, c);
 }
 
 int

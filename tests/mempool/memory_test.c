@@ -302,17 +302,14 @@ TEST(one_thread_is_fast_in_a_small_pool)
 	}
 }
 
-TEST(a_pool_of_one_object_has_caches_of_one)
+POOL_TEST(a_pool_of_one_object_has_caches_of_one, pool_of(1, 0, 2))
 {
-	struct hone_mempool *pool = pool_of(1, 0, 2);
-	struct hone_mempool_cache *c = opened(pool);
 	void *obj = hone_mempool_get(c);
 
 	assert_int_equal(stats_of(pool).cache_size, 1);
 	assert_non_null(obj);
 	assert_null(hone_mempool_get(c));
 	hone_mempool_put(c, obj);
-	closed_and_destroyed(pool, c);
 }
 
 TEST(memory_of_the_caller_is_used_to_the_byte)

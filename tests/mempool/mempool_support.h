@@ -120,6 +120,33 @@ closed_and_destroyed(struct hone_mempool *pool, struct hone_mempool_cache *c)
 	destroyed(pool);
 }
 
+/* The expression is 0 in a child. */
+#define PASSES_IN_CHILD(expression)                                            \
+	do {                                                                   \
+		pid_t child_of_test = fork();                                  \
+                                                                               \
+		if (child_of_test == 0)                                        \
+			_exit(expression);                                     \
+		support_exits_with_0(child_of_test);                           \
+	} while (0)
+
+/* A test of a new pool and a cache of it. In the end, every object is in its
+ * place. */
+#define POOL_TEST(name, new_pool)                                              \
+	static void with_##name(                                               \
+		struct hone_mempool *pool, struct hone_mempool_cache *c);      \
+	TEST(name)                                                             \
+	{                                                                      \
+		struct hone_mempool *pool = new_pool;                          \
+		struct hone_mempool_cache *c = opened(pool);                   \
+                                                                               \
+		with_##name(pool, c);                                          \
+		closed_and_destroyed(pool, c);                                 \
+	}                                                                      \
+	static void with_##name(                                               \
+		__attribute__((unused)) struct hone_mempool *pool,             \
+		struct hone_mempool_cache *c)
+
 /* The faults that a pool of the debug flavour reports. */
 struct faults {
 	int n;

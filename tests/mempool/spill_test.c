@@ -225,21 +225,14 @@ child(struct hone_mempool *pool, void *mine)
 	return hone_mempool_destroy(pool) == 0 ? 0 : 4;
 }
 
-TEST(a_child_has_what_spilled)
+POOL_TEST(a_child_has_what_spilled, pool_with(0, 4, 3))
 {
-	struct hone_mempool *pool = pool_with(0, 4, 3);
-	struct hone_mempool_cache *c = opened(pool);
 	void *mine = hone_mempool_get(c);
-	pid_t pid;
 
 	assert_ok(hone_mempool_get_bulk(c, objs, CAPACITY / 2));
 	hone_mempool_put_bulk(c, objs, CAPACITY / 2);
-	pid = fork();
-	if (pid == 0)
-		_exit(child(pool, mine));
-	support_exits_with_0(pid);
+	PASSES_IN_CHILD(child(pool, mine));
 	hone_mempool_put(c, mine);
-	closed_and_destroyed(pool, c);
 }
 
 struct run {

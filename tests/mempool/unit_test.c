@@ -114,28 +114,10 @@ TEST(each_cache_may_keep_an_empty_magazine)
 	destroyed(pool);
 }
 
-TEST(an_empty_magazine_that_is_out_keeps_the_pool)
-{
-	struct hone_mempool *pool = pool_of(100, 10, 1);
-	struct hone_mempool_cache *c = opened(pool);
-	struct hone_mempool_magazine *m = hone_mempool_get_magazine(c);
-
-	hone_mempool_put_bulk(c, m->objects, m->count);
-	m->count = 0;
-	hone_mempool_cache_close(c);
-	assert_int_equal(hone_mempool_available(pool), 100);
-	assert_int_equal(hone_mempool_destroy(pool), -EBUSY);
-	c = opened(pool);
-	hone_mempool_put_magazine(c, m);
-	closed_and_destroyed(pool, c);
-}
-
 /* Every magazine is kept, and its objects are put: this aborts instead of
  * waiting. */
-TEST(keeping_too_many_magazines_aborts)
+POOL_TEST(keeping_too_many_magazines_aborts, pool_of(100, 10, 1))
 {
-	struct hone_mempool *pool = pool_of(100, 10, 1);
-	struct hone_mempool_cache *c = opened(pool);
 	int status;
 	pid_t child = fork();
 
@@ -151,17 +133,14 @@ TEST(keeping_too_many_magazines_aborts)
 	}
 	status = support_end_of(child);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	closed_and_destroyed(pool, c);
 }
 
 /*
  * A thread that moves objects while another counts them is stood for by a count
  * that is too large.
  */
-TEST(no_more_objects_are_counted_than_there_are)
+POOL_TEST(no_more_objects_are_counted_than_there_are, pool_of(100, 10, 2))
 {
-	struct hone_mempool *pool = pool_of(100, 10, 2);
-	struct hone_mempool_cache *c = opened(pool);
 	struct hone_cache *moving = hone_mempool_cache_at(pool, 0);
 	struct hone_mempool_stats stats;
 
@@ -174,7 +153,6 @@ TEST(no_more_objects_are_counted_than_there_are)
 			stats.shared + stats.loaded + stats.reserved, 100);
 		atomic_fetch_sub(&moving->n_reserved, extra);
 	}
-	closed_and_destroyed(pool, c);
 }
 
 /*

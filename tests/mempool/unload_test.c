@@ -92,24 +92,14 @@ open_without_a_key(void)
 	return pthread_key_delete(last) == 0 && lib.thread_cache(pool) ? 0 : 5;
 }
 
-static void
-passes(int (*test)(void))
-{
-	pid_t child = fork();
-
-	if (child == 0)
-		_exit(test());
-	support_exits_with_0(child);
-}
-
 TEST(a_thread_may_end_after_the_library_was_closed)
 {
-	passes(close_before_the_thread_ends);
+	PASSES_IN_CHILD(close_before_the_thread_ends());
 }
 
 TEST(a_thread_cache_needs_one_key)
 {
-	passes(open_without_a_key);
+	PASSES_IN_CHILD(open_without_a_key());
 }
 
 int

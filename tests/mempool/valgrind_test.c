@@ -63,10 +63,9 @@ TEST(an_object_that_is_put_twice_is_seen)
 }
 
 /* The pool itself would report each write, too. */
-TEST(in_the_debug_flavour_valgrind_alone_reports_writes)
+POOL_TEST(in_the_debug_flavour_valgrind_alone_reports_writes,
+	flagged_pool(HONE_MEMPOOL_DEBUG, 20, 5, 2))
 {
-	struct hone_mempool *pool = flagged_pool(HONE_MEMPOOL_DEBUG, 20, 5, 2);
-	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_findings findings;
 	unsigned char *obj = hone_mempool_get(c);
 
@@ -79,7 +78,6 @@ TEST(in_the_debug_flavour_valgrind_alone_reports_writes)
 	/* without a handler of faults, a report of the pool would abort */
 	assert_ptr_equal(hone_mempool_get(c), obj);
 	hone_mempool_put(c, obj);
-	closed_and_destroyed(pool, c);
 }
 
 /* Returns an exit status: assertions of cmocka would not end the test. */
@@ -103,20 +101,13 @@ child(struct hone_mempool *pool, unsigned char *out, unsigned char *in)
 	return seen(out) && seen(obj) ? 0 : 3;
 }
 
-TEST(in_a_child_objects_are_watched_as_before)
+POOL_TEST(in_a_child_objects_are_watched_as_before, pool_of(20, 5, 2))
 {
-	struct hone_mempool *pool = pool_of(20, 5, 2);
-	struct hone_mempool_cache *c = opened(pool);
 	unsigned char *out = hone_mempool_get(c), *in = hone_mempool_get(c);
-	pid_t pid;
 
 	hone_mempool_put(c, in);
-	pid = fork();
-	if (pid == 0)
-		_exit(child(pool, out, in));
-	support_exits_with_0(pid);
+	PASSES_IN_CHILD(child(pool, out, in));
 	hone_mempool_put(c, out);
-	closed_and_destroyed(pool, c);
 }
 
 int
