@@ -208,6 +208,7 @@ copy_as_if_killed(struct php_hone_store *copy, pid_t pid)
 {
 	memcpy(copy->rw, store->rw, store->size);
 	for (unsigned i = 0; i < copy->n_shards; i++) {
+		copy->shards[i].store = copy;
 		/* glibc: the first word is the futex. */
 		unsigned *word = (unsigned *)&copy->shards[i].mutex;
 		if (*word != 0)

@@ -456,51 +456,45 @@ single_step(pid_t pid)
 
 /* Count the free blocks of one class; a class that is wrong counts 0. */
 static uint64_t
-count_class(const struct php_hone_store *store,
-	const struct php_hone_shard *shard, unsigned class)
+count_class(const struct php_hone_shard *shard, unsigned class)
 {
 	uint64_t n = 0;
 	uint32_t before = 0;
 	for (uint32_t at = shard->heads[class]; at != 0; n++) {
 		const struct php_hone_free_block *b =
-			php_hone_free_at(store, at);
+			php_hone_free_at(shard, at);
+		uint32_t units = php_hone_word_units(b->word);
 		if (php_hone_word_state(b->word) != PHP_HONE_FREE ||
-			php_hone_class_of(php_hone_word_units(b->word)) != class
-			|| b->prev != before ||
-			*php_hone_footer(
-				store, at + php_hone_word_units(b->word)) !=
-				php_hone_word_units(b->word))
+			php_hone_class_of(units) != class ||
+			b->prev != before ||
+			*php_hone_footer(shard, at + units) != units)
 			return 0;
 		before = at;
 		at = b->next;
 	}
 	bool bit = shard->class_bits[class / 64] >> class % 64 & 1;
-	bool word = shard->class_summary >> class / 64 & 1;
-	return bit == (n != 0) && (n == 0 || word) ? n : 0;
+	return bit == (n != 0) ? n : 0;
 }
 
 /* Units in the quick lists; a list that is wrong counts as 0. */
 static uint64_t
-count_quick(
-	const struct php_hone_store *store, const struct php_hone_shard *shard)
+count_quick(const struct php_hone_shard *shard)
 {
 	uint64_t sum = 0;
 	for (uint32_t units = 1; units < PHP_HONE_QUICK_SIZES; units++) {
 		for (uint32_t at = shard->quick[units]; at != 0;) {
-			uint64_t word = php_hone_block(store, at);
-			if (php_hone_word_state(word) != PHP_HONE_QUICK ||
-				php_hone_word_units(word) != units)
+			if (php_hone_state_at(shard, at) != PHP_HONE_QUICK ||
+				php_hone_units_at(shard, at) != units)
 				return 0;
 			sum += units;
-			at = php_hone_entry_at(store, at)->link;
+			at = php_hone_entry_at(shard->store, at)->link;
 		}
 	}
 	return sum;
 }
 
 static const char *
-audit_arena(
-	const struct php_hone_store *store, const struct php_hone_shard *shard)
+audit_arena(const struct php_hone_shard *shard)
 {
 	uint64_t sums[PHP_HONE_STATES] = {0};
 	uint64_t n_free = 0;
@@ -509,7 +503,7 @@ audit_arena(
 	bool prev_free = false;
 	uint32_t at = shard->first;
 	while (at < shard->end) {
-		uint64_t word = php_hone_block(store, at);
+		uint64_t word = php_hone_block(shard, at);
 		unsigned state = php_hone_word_state(word);
 		if (php_hone_word_units(word) == 0 || state >= PHP_HONE_STATES)
 			return "a block without a size or state";
@@ -530,27 +524,26 @@ audit_arena(
 		return "a hand inside a block";
 	if (memcmp(sums, shard->sums, sizeof sums) != 0)
 		return "the sums of blocks";
-	if (count_quick(store, shard) != sums[PHP_HONE_QUICK])
+	if (count_quick(shard) != sums[PHP_HONE_QUICK])
 		return "the lists of quick blocks";
 	for (unsigned class = 0; class < PHP_HONE_CLASSES; class ++)
-		n_free -= count_class(store, shard, class);
+		n_free -= count_class(shard, class);
 	return n_free != 0 ? "the lists of free blocks" : NULL;
 }
 
 static const char *
-audit_chain(const struct php_hone_store *store,
-	const struct php_hone_shard *shard, struct php_hone_place place,
+audit_chain(const struct php_hone_shard *shard, struct php_hone_place place,
 	uint64_t *n, uint64_t *units, struct php_hone_shard *forms)
 {
+	const struct php_hone_store *store = shard->store;
 	const uint32_t *link = php_hone_bucket(store, place);
 	for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
 		if (at < shard->first || at >= shard->end)
 			return "a link that leads out of the arena";
 		const struct php_hone_entry *entry =
 			php_hone_entry_at(store, at);
-		uint64_t word = php_hone_get64(&entry->block);
 		struct php_hone_place is = php_hone_place(store, entry->hash);
-		if (php_hone_word_state(word) != PHP_HONE_LIVE)
+		if (php_hone_state_at(shard, at) != PHP_HONE_LIVE)
 			return "a link to what is not live";
 		if (php_hone_get64(&entry->retired) != 0)
 			return "a live entry with the mark of a removal";
@@ -558,7 +551,7 @@ audit_chain(const struct php_hone_store *store,
 			return "an entry in another bucket's chain";
 		if (++*n > shard->entries)
 			return "more entries in chains than counted";
-		*units += php_hone_word_units(word);
+		*units += php_hone_units_at(shard, at);
 		php_hone_count_form(forms, entry, 1);
 		link = &entry->next;
 	}
@@ -566,34 +559,31 @@ audit_chain(const struct php_hone_store *store,
 }
 
 static bool
-audit_list(const struct php_hone_store *store,
-	const struct php_hone_shard *shard, uint32_t at, uint64_t *n,
+audit_list(const struct php_hone_shard *shard, uint32_t at, uint64_t *n,
 	uint64_t *units)
 {
 	for (; at != 0; ++*n) {
-		const struct php_hone_entry *entry =
-			php_hone_entry_at(store, at);
-		if (php_hone_word_state(entry->block) != PHP_HONE_RETIRED ||
+		if (php_hone_state_at(shard, at) != PHP_HONE_RETIRED ||
 			*n > shard->n_retired)
 			return false;
-		*units += php_hone_word_units(entry->block);
-		at = entry->link;
+		*units += php_hone_units_at(shard, at);
+		at = php_hone_entry_at(shard->store, at)->link;
 	}
 	return true;
 }
 
 static const char *
-audit_shard(const struct php_hone_store *store, unsigned i)
+audit_shard(const struct php_hone_shard *shard)
 {
-	const struct php_hone_shard *shard = &store->shards[i];
-	const char *problem = audit_arena(store, shard);
+	const struct php_hone_store *store = shard->store;
+	const char *problem = audit_arena(shard);
+	struct php_hone_place place = {(unsigned)(shard - store->shards), 0};
 	struct php_hone_shard forms = {0};
 	uint64_t n = 0;
 	uint64_t units = 0;
-	for (uint32_t b = 0; b <= store->bucket_mask && problem == NULL; b++) {
-		problem = audit_chain(store, shard,
-			(struct php_hone_place){i, b}, &n, &units, &forms);
-	}
+	for (; place.bucket <= store->bucket_mask && problem == NULL;
+		place.bucket++)
+		problem = audit_chain(shard, place, &n, &units, &forms);
 	if (problem != NULL)
 		return problem;
 	if (n != shard->entries || units != shard->sums[PHP_HONE_LIVE])
@@ -604,13 +594,11 @@ audit_shard(const struct php_hone_store *store, unsigned i)
 			sizeof forms.form_units) != 0)
 		return "the sums of the forms";
 	n = units = 0;
-	uint64_t n_held = 0;
-	if (!audit_list(store, shard, shard->held_list, &n_held, &units))
+	if (!audit_list(shard, shard->held_list, &n, &units))
 		return "the list of what is held back";
-	if (n_held != shard->n_held)
+	if (n != shard->n_held)
 		return "the sum of what is held back";
-	n = n_held;
-	if (!audit_list(store, shard, shard->retired_list, &n, &units))
+	if (!audit_list(shard, shard->retired_list, &n, &units))
 		return "the list of retired entries";
 	return n == shard->n_retired && units == shard->sums[PHP_HONE_RETIRED]
 		       ? NULL
@@ -620,13 +608,14 @@ audit_shard(const struct php_hone_store *store, unsigned i)
 const char *
 audit(struct php_hone_member *member)
 {
+	struct php_hone_shard *shard = member->store->shards;
 	const char *problem = NULL;
 	php_hone_settle(member);
 	for (unsigned i = 0; i < member->store->n_shards && problem == NULL;
-		i++) {
-		php_hone_lock(member, i);
-		problem = audit_shard(member->store, i);
-		php_hone_unlock(member, i);
+		i++, shard++) {
+		php_hone_lock(member, shard);
+		problem = audit_shard(shard);
+		php_hone_unlock(shard);
 	}
 	return problem;
 }

@@ -44,31 +44,42 @@ php_hone_word(uint32_t units, enum php_hone_state state, uint64_t flags)
 }
 
 static inline uint64_t
-php_hone_block(const struct php_hone_store *store, uint32_t offset)
+php_hone_block(const struct php_hone_shard *shard, uint32_t offset)
 {
-	return php_hone_get64(php_hone_at(store, offset));
+	return php_hone_get64(php_hone_at(shard->store, offset));
+}
+
+static inline uint32_t
+php_hone_units_at(const struct php_hone_shard *shard, uint32_t offset)
+{
+	return php_hone_word_units(php_hone_block(shard, offset));
+}
+
+static inline enum php_hone_state
+php_hone_state_at(const struct php_hone_shard *shard, uint32_t offset)
+{
+	return php_hone_word_state(php_hone_block(shard, offset));
 }
 
 /* Release, so that the compiler keeps the order of the steps. */
 static inline void
 php_hone_set_block(
-	const struct php_hone_store *store, uint32_t offset, uint64_t word)
+	const struct php_hone_shard *shard, uint32_t offset, uint64_t word)
 {
-	__atomic_store_n(
-		(uint64_t *)php_hone_at(store, offset), word, __ATOMIC_RELEASE);
+	uint64_t *block = php_hone_at(shard->store, offset);
+	__atomic_store_n(block, word, __ATOMIC_RELEASE);
 }
 
 /* Change the state of a block that is not free, and the sums. */
 static inline void
-php_hone_block_become(struct php_hone_store *store,
-	struct php_hone_shard *shard, uint32_t offset,
+php_hone_block_become(struct php_hone_shard *shard, uint32_t offset,
 	enum php_hone_state state)
 {
-	uint64_t word = php_hone_block(store, offset);
+	uint64_t word = php_hone_block(shard, offset);
 	uint32_t units = php_hone_word_units(word);
 	shard->sums[php_hone_word_state(word)] -= units;
 	shard->sums[state] += units;
-	php_hone_set_block(store, offset,
+	php_hone_set_block(shard, offset,
 		php_hone_word(units, state, word & PHP_HONE_PREV_FREE));
 }
 
@@ -81,23 +92,24 @@ php_hone_count_form(struct php_hone_shard *shard,
 	if ((entry->value[1] & PHP_HONE_PACKABLE) == 0)
 		return;
 	unsigned form = php_hone_is_cold(entry);
-	uint64_t units = php_hone_word_units(php_hone_get64(&entry->block));
+	uint64_t units = php_hone_word_units(entry->block);
 	shard->form_entries[form] += (uint64_t)by;
 	shard->form_units[form] += (uint64_t)by * units;
 }
 
-/* A look at the slots pays from this number of retired entries on, or from this
- * number of their units on. Memory that is used again soon is still in the CPU
- * cache. */
-#define PHP_HONE_RECLAIM_AT 32
-#define PHP_HONE_RECLAIM_UNITS 256
+static inline uint32_t
+php_hone_units_of(const struct php_hone_shard *shard)
+{
+	return shard->end - shard->first;
+}
 
+/* A look at the slots pays from 32 retired entries or 16 KiB of them on: memory
+ * that is used again soon is still in the CPU cache. */
 static inline bool
 php_hone_reclaim_pays(const struct php_hone_shard *shard)
 {
-	return shard->n_retired - shard->n_held >= PHP_HONE_RECLAIM_AT ||
-	       shard->sums[PHP_HONE_RETIRED] >
-		       (uint64_t)shard->held_back + PHP_HONE_RECLAIM_UNITS;
+	return shard->n_retired - shard->n_held >= 32 ||
+	       shard->sums[PHP_HONE_RETIRED] > shard->held_back + (uint64_t)256;
 }
 
 /* Whether readers hold back so much that a writer closes its own slot, and the
@@ -105,7 +117,7 @@ php_hone_reclaim_pays(const struct php_hone_shard *shard)
 static inline bool
 php_hone_much_is_held(const struct php_hone_shard *shard)
 {
-	return shard->held_back > (shard->end - shard->first) / 8;
+	return shard->held_back > php_hone_units_of(shard) / 8;
 }
 
 /* What a store does before it looks for a block. */
@@ -114,7 +126,7 @@ php_hone_reclaim_first(struct php_hone_member *member,
 	struct php_hone_shard *shard, uint32_t units)
 {
 	if (php_hone_reclaim_pays(shard))
-		php_hone_reclaim_some(member->store, shard);
+		php_hone_reclaim_some(shard);
 	if (php_hone_much_is_held(shard))
 		php_hone_hold_back_less(member, shard, units);
 }
@@ -123,14 +135,14 @@ php_hone_reclaim_first(struct php_hone_member *member,
 static inline uint32_t
 php_hone_reserve_of(const struct php_hone_shard *shard)
 {
-	return (shard->end - shard->first) / 64;
+	return php_hone_units_of(shard) / 64;
 }
 
 /* Units of warm entries that stay while memory is short. */
 static inline uint32_t
 php_hone_warm_most(const struct php_hone_shard *shard)
 {
-	return (shard->end - shard->first) / 10;
+	return php_hone_units_of(shard) / 10;
 }
 
 /* Whether cold entries stay. */
@@ -146,61 +158,31 @@ php_hone_free_units(const struct php_hone_shard *shard)
 	return shard->sums[PHP_HONE_FREE] + shard->sums[PHP_HONE_QUICK];
 }
 
-/*
- * Whether all slots must be closed before a block of that many units is stored.
- *
- * First condition: readers hold back as much as is live. Eviction would then
- * free no more than closing does.
- *
- * Second condition: free memory would not last until the requests end. They may
- * also have all that is live. After the closing, each live value may be
- * replaced once. A new value then lies beside the one that it replaces, and
- * beside one that is being copied. A sixteenth of the arena is added for what
- * later requests find, and for free memory in small pieces.
- */
-static inline bool
-php_hone_held_must_end(const struct php_hone_shard *shard, uint32_t units)
-{
-	uint64_t live = shard->sums[PHP_HONE_LIVE];
-	return shard->held_back >= live &&
-	       php_hone_free_units(shard) <
-		       2 * (live + units) + (shard->end - shard->first) / 16;
-}
-
 /* php_hone_arena_alloc() if no quick block has that size. */
-uint32_t php_hone_arena_alloc_long(struct php_hone_store *store,
+uint32_t php_hone_arena_alloc_long(
 	struct php_hone_shard *shard, uint32_t units);
 
 /* Returns a reserved block, or 0. */
 static inline uint32_t
-php_hone_arena_alloc(struct php_hone_store *store, struct php_hone_shard *shard,
-	uint32_t units)
+php_hone_arena_alloc(struct php_hone_shard *shard, uint32_t units)
 {
 	if (units >= PHP_HONE_QUICK_SIZES || shard->quick[units] == 0)
-		return php_hone_arena_alloc_long(store, shard, units);
+		return php_hone_arena_alloc_long(shard, units);
 	uint32_t offset = shard->quick[units];
-	shard->quick[units] = php_hone_entry_at(store, offset)->link;
-	php_hone_block_become(store, shard, offset, PHP_HONE_RESERVED);
+	shard->quick[units] = php_hone_entry_at(shard->store, offset)->link;
+	php_hone_block_become(shard, offset, PHP_HONE_RESERVED);
 	return offset;
 }
-void php_hone_arena_free(struct php_hone_store *store,
-	struct php_hone_shard *shard, uint32_t offset);
-/*
- * The same for a block whose size is likely to be needed soon. A small block
- * becomes quick: it is not merged with its neighbours until
- * php_hone_arena_drain().
- */
-void php_hone_arena_free_quick(struct php_hone_store *store,
-	struct php_hone_shard *shard, uint32_t offset);
-/* Merge all quick blocks. */
-void php_hone_arena_drain(
-	struct php_hone_store *store, struct php_hone_shard *shard);
+
+void php_hone_arena_free(struct php_hone_shard *shard, uint32_t offset);
+/* The same, but a small block becomes quick: it is not merged with its
+ * neighbours until php_hone_arena_drain(). */
+void php_hone_arena_free_quick(struct php_hone_shard *shard, uint32_t offset);
+void php_hone_arena_drain(struct php_hone_shard *shard);
 /* Units of the largest free block. */
-uint32_t php_hone_arena_largest(
-	const struct php_hone_store *store, const struct php_hone_shard *shard);
+uint32_t php_hone_arena_largest(const struct php_hone_shard *shard);
 /* Derive lists, flags and sums from the words, and merge free neighbours. */
-void php_hone_arena_rebuild(
-	struct php_hone_store *store, struct php_hone_shard *shard);
+void php_hone_arena_rebuild(struct php_hone_shard *shard);
 /* ---- for arena.c and the tests ---- */
 
 /* Smaller sizes have a class each. Above, each power of two has as many. */
@@ -213,16 +195,16 @@ struct php_hone_free_block {
 };
 
 static inline struct php_hone_free_block *
-php_hone_free_at(const struct php_hone_store *store, uint32_t offset)
+php_hone_free_at(const struct php_hone_shard *shard, uint32_t offset)
 {
-	return php_hone_at(store, offset);
+	return php_hone_at(shard->store, offset);
 }
 
 /* The size of a free block, in its last 4 bytes. */
 static inline uint32_t *
-php_hone_footer(const struct php_hone_store *store, uint32_t end)
+php_hone_footer(const struct php_hone_shard *shard, uint32_t end)
 {
-	return (uint32_t *)php_hone_at(store, end) - 1;
+	return (uint32_t *)php_hone_at(shard->store, end) - 1;
 }
 
 /* The class of a block of that size. */

@@ -64,21 +64,20 @@ php_hone_store_claim(struct php_hone_member *member,
 	if (old.entry == NULL || is_mine(member, old.entry) ||
 		!stands(member, old.entry)) {
 		struct php_hone_entry *entry = php_hone_reserve_locked(
-			member, old.i, &room, PHP_HONE_CLAIM);
+			member, old.shard, &room, PHP_HONE_CLAIM);
 		result = -ENOMEM;
 		if (entry != NULL) {
 			entry->value[0] =
 				(uint64_t)(member->slot - store->slots);
 			entry->value[1] = php_hone_get64(&member->slot->owner);
 			/* The reservation may have evicted the old claim. */
-			php_hone_publish_locked(member, old.i, entry,
-				php_hone_link_of_key(store,
-					php_hone_place(store, key->hash), key,
-					PHP_HONE_CLAIM));
+			php_hone_publish_locked(old.shard, entry,
+				php_hone_link_of_key(
+					store, key, PHP_HONE_CLAIM));
 			result = 0;
 		}
 	}
-	php_hone_unlock(member, old.i);
+	php_hone_unlock(old.shard);
 	return result;
 }
 
@@ -91,10 +90,10 @@ php_hone_store_unclaim(
 	if (!php_hone_lock_key(member, key, PHP_HONE_CLAIM, &found))
 		return;
 	if (found.entry != NULL && is_mine(member, found.entry)) {
-		php_hone_remove_locked(member, found.i, found.link);
+		php_hone_remove_locked(found.shard, found.link);
 		php_hone_claims_wake(found.shard);
 	}
-	php_hone_unlock(member, found.i);
+	php_hone_unlock(found.shard);
 }
 
 /* Returns the slot whose owner has claimed a key of that hash, or NULL. */
@@ -137,12 +136,13 @@ leads_back(struct php_hone_member *member, uint64_t hash)
 static int
 begin_to_wait(struct php_hone_member *member, uint64_t hash)
 {
-	if (!php_hone_lock(member, 0))
+	struct php_hone_shard *first = &member->store->shards[0];
+	if (!php_hone_lock(member, first))
 		return -ETIMEDOUT;
 	bool may = !leads_back(member, hash);
 	if (may)
 		php_hone_set64(&member->slot->waits, hash);
-	php_hone_unlock(member, 0);
+	php_hone_unlock(first);
 	return may ? 0 : -EDEADLK;
 }
 
@@ -169,8 +169,7 @@ wait_for(struct php_hone_member *member, const struct php_hone_key *key,
 	unsigned timeout)
 {
 	struct php_hone_store *store = member->store;
-	struct php_hone_shard *shard =
-		&store->shards[php_hone_place(store, key->hash).shard];
+	struct php_hone_shard *shard = php_hone_shard_of(store, key->hash);
 	int64_t end = php_hone_store_milliseconds() + timeout;
 	for (;;) {
 		/* Load this before the look: if the claim ends after the look,

@@ -324,13 +324,12 @@ look_begin(const struct php_hone_store *store, struct php_hone_readers *readers)
 	barrier((struct php_hone_store *)store);
 }
 
-bool
+void
 php_hone_readers_look_at(const struct php_hone_store *store, uint32_t slot,
 	struct php_hone_readers *readers)
 {
 	look_begin(store, readers);
 	look_at(&store->slots[slot], readers);
-	return readers->min_pin != UINT64_MAX;
 }
 
 void

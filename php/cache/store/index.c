@@ -17,10 +17,11 @@
 #define WINDOW 64
 
 uint32_t *
-php_hone_link_of_key(struct php_hone_store *store, struct php_hone_place place,
+php_hone_link_of_key(struct php_hone_store *store,
 	const struct php_hone_key *key, enum php_hone_kind kind)
 {
-	uint32_t *link = php_hone_bucket(store, place);
+	uint32_t *link =
+		php_hone_bucket(store, php_hone_place(store, key->hash));
 	for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
 		struct php_hone_entry *entry = php_hone_entry_at(store, at);
 		if (php_hone_entry_is(entry, key, kind))
@@ -31,9 +32,9 @@ php_hone_link_of_key(struct php_hone_store *store, struct php_hone_place place,
 }
 
 uint32_t *
-php_hone_link_of(struct php_hone_store *store, uint32_t offset)
+php_hone_link_of(
+	const struct php_hone_store *store, uint64_t hash, uint32_t offset)
 {
-	uint64_t hash = php_hone_entry_at(store, offset)->hash;
 	uint32_t *link = php_hone_bucket(store, php_hone_place(store, hash));
 	for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
 		if (at == offset)
@@ -77,10 +78,9 @@ touch(struct php_hone_member *member, const struct php_hone_entry *seen)
 		php_hone_entry_at(store, php_hone_seen_offset(store, seen));
 	/* Read through the view that found the entry: the other view is another
 	 * page. */
-	uint8_t used = __atomic_load_n(&seen->used, __ATOMIC_RELAXED);
+	uint8_t used = php_hone_use_of(seen);
 	if (used < 3)
-		__atomic_store_n(
-			&entry->used, (uint8_t)(used + 1), __ATOMIC_RELAXED);
+		php_hone_set_use(entry, used + 1u);
 	uint32_t hits = php_hone_get32(&seen->hits);
 	uint32_t step = hits < HOT ? SAMPLE : SAMPLE_HOT;
 	if ((++member->lookups & (step - 1)) == 0)
@@ -93,21 +93,16 @@ php_hone_store_to_pack(struct php_hone_member *member)
 	const struct php_hone_store *store = member->store;
 	while (member->n_packs != 0) {
 		unsigned n = --member->n_packs;
-		struct php_hone_place place =
-			php_hone_place(store, member->pack[n].hash);
-		php_hone_fetch_chain(member, place);
-		const uint32_t *link = php_hone_bucket(store, place);
-		for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
-			const struct php_hone_entry *entry =
-				php_hone_seen_at(store, at);
-			/* Another entry may be there by now. */
-			if (at == member->pack[n].offset &&
-				php_hone_is_packable(entry)) {
-				if (member->in_vain < PHP_HONE_PACKS)
-					member->in_vain++;
-				return entry;
-			}
-			link = &entry->next;
+		uint64_t hash = member->pack[n].hash;
+		uint32_t at = member->pack[n].offset;
+		const struct php_hone_entry *entry =
+			php_hone_seen_at(store, at);
+		php_hone_fetch_chain(member, php_hone_place(store, hash));
+		/* Another entry may be there by now. */
+		if (php_hone_link_of(store, hash, at) != NULL &&
+			php_hone_is_packable(entry)) {
+			member->in_vain += member->in_vain < PHP_HONE_PACKS;
+			return entry;
 		}
 		php_hone_fetch_end(member);
 	}
@@ -227,60 +222,51 @@ php_hone_fetch_peek(
 
 /* ---- a walk ---- */
 
-/*
- * All entries, bucket by bucket. The cursor is the number of the shard in the
- * high half, and that of the bucket in the low one.
- */
-
-struct walk {
-	struct php_hone_member *member;
-	uint32_t now;
-	bool (*visit)(const struct php_hone_entry *entry, void *opaque);
-	void *opaque;
-};
-
 static bool
-visit_chain(const struct walk *walk, uint32_t at)
+visit_chain(struct php_hone_member *member, struct php_hone_place place,
+	bool (*visit)(const struct php_hone_entry *entry, void *opaque),
+	void *opaque)
 {
-	struct php_hone_member *member = walk->member;
+	const struct php_hone_store *store = member->store;
+	uint32_t at = php_hone_follow(php_hone_bucket(store, place));
 	bool more = true;
+	/* Most buckets are empty: no fetch begins for those. */
+	if (at == 0)
+		return true;
+	php_hone_fetch_chain(member, place);
+	at = php_hone_follow(php_hone_bucket(store, place));
 	while (at != 0) {
 		const struct php_hone_entry *entry =
-			php_hone_seen_at(member->store, at);
+			php_hone_seen_at(store, at);
 		if (entry->kind == PHP_HONE_VALUE &&
-			!php_hone_expired(entry, walk->now) &&
+			!php_hone_expired(entry, php_hone_store_now(store)) &&
 			(entry->n_tags == 0 ||
 				php_hone_tags_valid(member, entry)))
-			more = walk->visit(entry, walk->opaque) && more;
+			more = visit(entry, opaque) && more;
 		at = php_hone_follow(&entry->next);
 	}
+	php_hone_fetch_end(member);
 	return more;
 }
 
+/* The cursor is the number of the shard in the high half, and that of the
+ * bucket in the low one. */
 void
 php_hone_store_walk(struct php_hone_member *member, uint64_t *cursor,
 	bool (*visit)(const struct php_hone_entry *entry, void *opaque),
 	void *opaque)
 {
 	const struct php_hone_store *store = member->store;
-	struct walk walk = {member, php_hone_store_now(store), visit, opaque};
 	bool more = true;
 	while (more && *cursor != UINT64_MAX) {
 		struct php_hone_place place = {
 			(unsigned)(*cursor >> 32), (uint32_t)*cursor};
-		if (place.shard >= store->n_shards) {
+		more = visit_chain(member, place, visit, opaque);
+		if (place.bucket < store->bucket_mask)
+			++*cursor;
+		else if (place.shard + 1 < store->n_shards)
+			*cursor = (uint64_t)(place.shard + 1) << 32;
+		else
 			*cursor = UINT64_MAX;
-			return;
-		}
-		*cursor = place.bucket < store->bucket_mask
-				  ? *cursor + 1
-				  : (uint64_t)(place.shard + 1) << 32;
-		/* Most buckets are empty: no fetch begins for those. */
-		const uint32_t *bucket = php_hone_bucket(store, place);
-		if (php_hone_follow(bucket) == 0)
-			continue;
-		php_hone_fetch_chain(member, place);
-		more = visit_chain(&walk, php_hone_follow(bucket));
-		php_hone_fetch_end(member);
 	}
 }

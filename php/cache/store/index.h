@@ -34,6 +34,12 @@ php_hone_place(const struct php_hone_store *store, uint64_t hash)
 		shard, (uint32_t)(mixed >> 24) & store->bucket_mask};
 }
 
+static inline struct php_hone_shard *
+php_hone_shard_of(const struct php_hone_store *store, uint64_t hash)
+{
+	return &store->shards[php_hone_place(store, hash).shard];
+}
+
 static inline uint32_t *
 php_hone_bucket(const struct php_hone_store *store, struct php_hone_place place)
 {
@@ -84,10 +90,10 @@ php_hone_linked(const struct php_hone_store *store, const uint32_t *link)
 
 /* For the owner of the mutex: the link to the entry of a key, or NULL. */
 uint32_t *php_hone_link_of_key(struct php_hone_store *store,
-	struct php_hone_place place, const struct php_hone_key *key,
-	enum php_hone_kind kind);
-/* The link to this entry, or NULL if it was removed. */
-uint32_t *php_hone_link_of(struct php_hone_store *store, uint32_t offset);
+	const struct php_hone_key *key, enum php_hone_kind kind);
+/* The link to the entry of that hash and offset, or NULL if it was removed. */
+uint32_t *php_hone_link_of(
+	const struct php_hone_store *store, uint64_t hash, uint32_t offset);
 
 /* For readers: begins a fetch. The entry as they see it, or NULL. */
 const struct php_hone_entry *php_hone_lookup(struct php_hone_member *member,

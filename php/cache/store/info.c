@@ -20,15 +20,14 @@ php_hone_store_tell(struct php_hone_store *store, enum php_hone_news news)
 }
 
 static void
-add_shard(const struct php_hone_store *store,
-	const struct php_hone_shard *shard, struct php_hone_store_info *info)
+add_shard(const struct php_hone_shard *shard, struct php_hone_store_info *info)
 {
 	info->used +=
 		(shard->sums[PHP_HONE_LIVE] + shard->sums[PHP_HONE_RESERVED]) *
 		PHP_HONE_UNIT;
 	info->retired += shard->sums[PHP_HONE_RETIRED] * PHP_HONE_UNIT;
 	info->free += php_hone_free_units(shard) * PHP_HONE_UNIT;
-	size_t largest = php_hone_arena_largest(store, shard) * PHP_HONE_UNIT;
+	size_t largest = php_hone_arena_largest(shard) * PHP_HONE_UNIT;
 	info->whole += largest;
 	if (largest > info->largest_free)
 		info->largest_free = largest;
@@ -50,12 +49,11 @@ php_hone_store_info(
 	struct php_hone_store *store = member->store;
 	const struct php_hone_region *region = store->region;
 	php_hone_settle(member);
-	const struct php_hone_shard *first = &store->shards[0];
 	*info = (struct php_hone_store_info){.name = region->name,
 		.size = store->size,
 		/* Three units are for the head and a key of about 60 bytes. */
-		.largest_value =
-			(first->end - first->first - 3) * PHP_HONE_UNIT,
+		.largest_value = (php_hone_units_of(&store->shards[0]) - 3) *
+				 PHP_HONE_UNIT,
 		.closed_slots = php_hone_get64(&region->closed_slots),
 		.cold_hits = php_hone_get64(&region->cold_hits),
 		.shards = store->n_shards,
@@ -65,14 +63,14 @@ php_hone_store_info(
 	php_hone_slots_reap(member, NULL);
 	for (unsigned i = 0; i < store->n_shards; i++) {
 		struct php_hone_shard *shard = &store->shards[i];
-		if (!php_hone_lock(member, i))
+		if (!php_hone_lock(member, shard))
 			continue;
 		/* Free and merge what waits for it: the figures count it as
 		 * free. */
-		php_hone_reclaim_all(store, shard);
-		php_hone_arena_drain(store, shard);
-		add_shard(store, shard, info);
-		php_hone_unlock(member, i);
+		php_hone_reclaim_all(shard);
+		php_hone_arena_drain(shard);
+		add_shard(shard, info);
+		php_hone_unlock(shard);
 	}
 	for (uint32_t i = 0; i < store->n_slots; i++) {
 		const struct php_hone_slot *slot = &store->slots[i];
@@ -86,53 +84,42 @@ php_hone_store_info(
 
 /* ---- who holds back what ---- */
 
-/* Slots for which one walk over the lists is enough. Each takes 1.4 KB of the
- * stack. */
-#define TOGETHER 16
-
-struct share {
-	struct php_hone_readers readers;
-	struct php_hone_holder holder;
-};
-
-static void
-add_list(const struct php_hone_store *store, uint32_t list,
-	struct share *shares, unsigned n)
+static size_t
+bytes_had(const struct php_hone_store *store, uint32_t list,
+	const struct php_hone_readers *readers)
 {
+	size_t bytes = 0;
 	while (list != 0) {
 		const struct php_hone_entry *entry =
 			php_hone_entry_at(store, list);
-		uint64_t retired = php_hone_get64(&entry->retired);
-		uint64_t word = php_hone_get64(&entry->block);
-		for (unsigned i = 0; i < n; i++) {
-			if (php_hone_readers_have(
-				    store, &shares[i].readers, entry, retired))
-				shares[i].holder.bytes +=
-					php_hone_word_units(word) *
-					PHP_HONE_UNIT;
-		}
+		if (php_hone_readers_have(store, readers, entry,
+			    php_hone_get64(&entry->retired)))
+			bytes += php_hone_word_units(entry->block) *
+				 PHP_HONE_UNIT;
 		list = entry->link;
 	}
+	return bytes;
 }
 
-/* Looks at the next slots from *at on; returns how many may hold anything. */
-static unsigned
-look_at_some(
-	const struct php_hone_store *store, uint32_t *at, struct share *shares)
+/* What a slot holds back in all shards. */
+static size_t
+holds_back(struct php_hone_member *member, uint32_t slot)
 {
-	uint32_t high =
-		__atomic_load_n(&store->region->slots_high, __ATOMIC_ACQUIRE);
-	unsigned n = 0;
-	for (; *at < high && n < TOGETHER; ++*at) {
-		const struct php_hone_slot *slot = &store->slots[*at];
-		shares[n].holder = (struct php_hone_holder){
-			.pid = (int32_t)(php_hone_get64(&slot->owner) >> 32),
-			.slot = *at,
-			.seconds = php_hone_store_now(store) -
-				   php_hone_get32(&slot->since)};
-		n += php_hone_readers_look_at(store, *at, &shares[n].readers);
+	struct php_hone_store *store = member->store;
+	struct php_hone_readers readers;
+	size_t bytes = 0;
+	php_hone_readers_look_at(store, slot, &readers);
+	if (readers.min_pin == UINT64_MAX)
+		return 0;
+	for (unsigned i = 0; i < store->n_shards; i++) {
+		struct php_hone_shard *shard = &store->shards[i];
+		if (!php_hone_lock(member, shard))
+			continue;
+		bytes += bytes_had(store, shard->retired_list, &readers) +
+			 bytes_had(store, shard->held_list, &readers);
+		php_hone_unlock(shard);
 	}
-	return n;
+	return bytes;
 }
 
 /* Insert by bytes, the most first. Returns the new length. */
@@ -156,24 +143,21 @@ php_hone_store_holders(struct php_hone_member *member,
 	struct php_hone_holder *holders, unsigned most)
 {
 	struct php_hone_store *store = member->store;
-	struct share shares[TOGETHER];
-	unsigned n = 0, some;
-	uint32_t at = 0;
+	unsigned n = 0;
 	php_hone_settle(member);
 	php_hone_slots_reap(member, NULL);
-	while ((some = look_at_some(store, &at, shares)) != 0) {
-		for (unsigned i = 0; i < store->n_shards; i++) {
-			const struct php_hone_shard *shard = &store->shards[i];
-			if (!php_hone_lock(member, i))
-				continue;
-			add_list(store, shard->retired_list, shares, some);
-			add_list(store, shard->held_list, shares, some);
-			php_hone_unlock(member, i);
-		}
-		for (unsigned i = 0; i < some; i++) {
-			if (shares[i].holder.bytes != 0)
-				n = insert(holders, n, most, &shares[i].holder);
-		}
+	uint32_t high =
+		__atomic_load_n(&store->region->slots_high, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < high; i++) {
+		const struct php_hone_slot *slot = &store->slots[i];
+		struct php_hone_holder holder = {
+			.pid = (int32_t)(php_hone_get64(&slot->owner) >> 32),
+			.slot = i,
+			.seconds = php_hone_store_now(store) -
+				   php_hone_get32(&slot->since),
+			.bytes = holds_back(member, i)};
+		if (holder.bytes != 0)
+			n = insert(holders, n, most, &holder);
 	}
 	return n;
 }
@@ -232,16 +216,16 @@ php_hone_store_map(
 		.units = store->size / PHP_HONE_UNIT};
 	php_hone_settle(member);
 	for (unsigned i = 0; i < store->n_shards; i++) {
-		const struct php_hone_shard *shard = &store->shards[i];
-		if (!php_hone_lock(member, i))
+		struct php_hone_shard *shard = &store->shards[i];
+		if (!php_hone_lock(member, shard))
 			continue;
 		add_range(&p, shard->first, 3);
 		for (uint32_t at = shard->first; at < shard->end;) {
-			uint64_t word = php_hone_block(store, at);
+			uint64_t word = php_hone_block(shard, at);
 			at += php_hone_word_units(word);
 			add_range(&p, at, kinds[php_hone_word_state(word)]);
 		}
-		php_hone_unlock(member, i);
+		php_hone_unlock(shard);
 	}
 	add_range(&p, p.units, 3);
 }

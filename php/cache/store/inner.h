@@ -54,6 +54,9 @@ _Static_assert(sizeof(struct php_hone_slot) == 128, "two lines each");
  * `presses`, which others read. */
 struct php_hone_shard {
 	pthread_mutex_t mutex __attribute__((aligned(64)));
+	/* The handle has the same address in each process: fork() copies it. */
+	struct php_hone_store *store;
+	uint32_t bit;        /* of php_hone_member.stuck */
 	uint32_t first, end; /* the arena */
 	uint32_t hand;       /* the block that eviction looks at next */
 	uint32_t sweep;      /* the block that expiry looks at next; 0: none */
@@ -86,18 +89,10 @@ struct php_hone_shard {
 	uint64_t packed, warmed;
 	uint64_t sums[PHP_HONE_STATES]; /* units in each state */
 	uint64_t entries, stores, evictions, expirations, recoveries;
-	uint64_t class_summary;
 	uint64_t class_bits[PHP_HONE_CLASS_WORDS];
 	/* Small blocks, by their units. */
 	uint32_t quick[PHP_HONE_QUICK_SIZES];
 	uint32_t heads[PHP_HONE_CLASSES];
-};
-
-/* Whether a value was ever evicted for lack of memory. */
-enum php_hone_evicted {
-	PHP_HONE_NOT_EVICTED,
-	PHP_HONE_EVICTED, /* and no member was chosen to report this */
-	PHP_HONE_REPORTED,
 };
 
 /* The begin of the mapping. */
@@ -109,7 +104,7 @@ struct php_hone_region {
 	uint64_t cold_hits;  /* since the last clear; atomic */
 	uint64_t generation; /* of tags; each value is used once */
 	uint32_t slots_high; /* slots beyond were never taken */
-	uint32_t evicted;    /* enum php_hone_evicted */
+	uint32_t evicted;    /* 1: a value was evicted; atomic */
 	/* Seconds of the last lines in the log, by enum php_hone_news. */
 	uint32_t told[PHP_HONE_NEWS];
 	/* The second until which requests begin closed: epoch.c; atomic. */
@@ -196,6 +191,18 @@ php_hone_entry_key(const struct php_hone_entry *entry)
 	return entry->bytes + PHP_HONE_KEY_HEAD;
 }
 
+static inline uint8_t
+php_hone_use_of(const struct php_hone_entry *entry)
+{
+	return __atomic_load_n(&entry->used, __ATOMIC_RELAXED);
+}
+
+static inline void
+php_hone_set_use(struct php_hone_entry *entry, unsigned to)
+{
+	__atomic_store_n(&entry->used, (uint8_t)to, __ATOMIC_RELAXED);
+}
+
 static inline bool
 php_hone_is_cold(const struct php_hone_entry *entry)
 {
@@ -241,12 +248,14 @@ void php_hone_slots_reap(
 	struct php_hone_member *member, struct php_hone_shard *shard);
 
 /* Returns false if another member has the mutex. */
-bool php_hone_trylock(struct php_hone_member *member, unsigned shard);
+bool php_hone_trylock(
+	struct php_hone_member *member, struct php_hone_shard *shard);
 /* Returns false if another process has the mutex and is stopped. */
-bool php_hone_lock(struct php_hone_member *member, unsigned shard);
-void php_hone_unlock(struct php_hone_member *member, unsigned shard);
+bool php_hone_lock(
+	struct php_hone_member *member, struct php_hone_shard *shard);
+void php_hone_unlock(struct php_hone_shard *shard);
 /* Put a shard in order after the owner of its mutex died. */
-void php_hone_recover(struct php_hone_store *store, struct php_hone_shard *s);
+void php_hone_recover(struct php_hone_shard *shard);
 /* Cancel an unfinished reservation: store.h has the rule. The reservation stays
  * if the mutex of its shard cannot be taken. */
 void php_hone_settle(struct php_hone_member *member);
@@ -263,20 +272,17 @@ uint32_t php_hone_make_room(struct php_hone_member *member,
 	struct php_hone_shard *shard, uint32_t units);
 
 /* Retire entries that were unlinked. */
-void php_hone_retire(struct php_hone_store *store, struct php_hone_shard *shard,
-	const uint32_t *offsets, unsigned n);
+void php_hone_retire(
+	struct php_hone_shard *shard, const uint32_t *offsets, unsigned n);
 /*
  * Free the entries that retired since the last call and that no reader can
  * have. The others are held back: php_hone_reclaim_all() looks at these, too.
  */
-void php_hone_reclaim(
-	struct php_hone_store *store, struct php_hone_shard *shard);
-void php_hone_reclaim_all(
-	struct php_hone_store *store, struct php_hone_shard *shard);
+void php_hone_reclaim(struct php_hone_shard *shard);
+void php_hone_reclaim_all(struct php_hone_shard *shard);
 /* The same as php_hone_reclaim(), but small blocks become quick. Looks at what
  * is held back, too, if there is twice as much as at the last look. */
-void php_hone_reclaim_some(
-	struct php_hone_store *store, struct php_hone_shard *shard);
+void php_hone_reclaim_some(struct php_hone_shard *shard);
 /*
  * Call this when readers hold back much and so many units are stored. Closes
  * the member's own slot. Closes all others, too, if free memory would not last
@@ -299,7 +305,6 @@ void php_hone_claims_wake(struct php_hone_shard *shard);
 
 /* The entry of a key; `link` and `entry` are NULL if there is none. */
 struct php_hone_found {
-	unsigned i; /* the number of the shard */
 	struct php_hone_shard *shard;
 	uint32_t *link;
 	struct php_hone_entry *entry;
@@ -313,23 +318,19 @@ bool php_hone_lock_key(struct php_hone_member *member,
 
 /* A reserved entry whose head and key are filled in, or NULL. */
 struct php_hone_entry *php_hone_reserve_locked(struct php_hone_member *member,
-	unsigned shard, const struct php_hone_room *room,
+	struct php_hone_shard *shard, const struct php_hone_room *room,
 	enum php_hone_kind kind);
 /* Link an entry at `link`, and retire the entry that was there; or link it
  * before the whole chain if `link` is NULL. */
-void php_hone_publish_locked(struct php_hone_member *member, unsigned shard,
+void php_hone_publish_locked(struct php_hone_shard *shard,
 	struct php_hone_entry *entry, uint32_t *link);
 /* Unlink and retire the entry to which a link leads. */
-void php_hone_remove_locked(
-	struct php_hone_member *member, unsigned shard, uint32_t *link);
+void php_hone_remove_locked(struct php_hone_shard *shard, uint32_t *link);
 
 static inline bool
 php_hone_expired(const struct php_hone_entry *entry, uint32_t now)
 {
 	return entry->expires != 0 && entry->expires <= now;
 }
-
-/* The shard in whose arena an offset lies. */
-unsigned php_hone_shard_of(const struct php_hone_store *store, uint32_t offset);
 
 #endif

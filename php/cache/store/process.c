@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Processes: the slots and the mutexes that they take, and the recovery after a
- * process died.
- */
+/* Processes: their slots and mutexes, and the recovery after one died. */
 #include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,18 +15,21 @@
 /* ---- slots ---- */
 
 /*
- * The word `owner` of a slot changes by compare-and-exchange: from 0 to a
- * process that joins, from a dead process to the process that cleans up after
- * it, and from its owner to 0. So a process that is killed during the cleaning
- * is itself a dead owner.
+ * The word `owner` changes by compare-and-exchange from 0 to a process that
+ * joins, and from a dead process to the one that cleans up after it. So a
+ * process that is killed during the cleaning is itself a dead owner.
  */
 
-/*
- * The state of a process and its start time in clock ticks since boot, from
- * /proc/PID/stat. Returns false if the file cannot be read.
- */
+/* Of a process, from /proc/PID/stat. */
+struct stat_line {
+	char state;
+	unsigned threads;
+	uint64_t start; /* clock ticks since boot */
+};
+
+/* Returns false if the file cannot be read. */
 static bool
-read_stat(pid_t pid, char *state, unsigned *threads, uint32_t *start)
+read_stat(pid_t pid, struct stat_line *line)
 {
 	char path[32];
 	char text[1024];
@@ -39,21 +39,15 @@ read_stat(pid_t pid, char *state, unsigned *threads, uint32_t *start)
 		return false;
 	ssize_t n = read(fd, text, sizeof text - 1);
 	close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
+	text[n > 0 ? n : 0] = '\0';
 	/* The name of the program may have any characters: fields 3, 20 and 22
 	 * are counted from the last parenthesis. */
 	const char *p = strrchr(text, ')');
-	uint64_t ticks;
-	if (p == NULL ||
-		sscanf(p,
-			") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-			"%*s %*s %*s %*s %*s %u %*s %" SCNu64,
-			state, threads, &ticks) != 3)
-		return false;
-	*start = (uint32_t)ticks;
-	return true;
+	return p != NULL &&
+	       sscanf(p,
+		       ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		       "%*s %*s %*s %*s %*s %u %*s %" SCNu64,
+		       &line->state, &line->threads, &line->start) == 3;
 }
 
 /* The identity of a process that does not exist: no pid is so large. */
@@ -62,32 +56,28 @@ read_stat(pid_t pid, char *state, unsigned *threads, uint32_t *start)
 static uint64_t
 own_identity(void)
 {
-	char state;
-	unsigned threads;
-	uint32_t start = 0;
+	struct stat_line line;
 	pid_t pid = getpid();
-	if (!read_stat(pid, &state, &threads, &start))
-		start = 0;
+	uint32_t start = read_stat(pid, &line) ? (uint32_t)line.start : 0;
 	return (uint64_t)(uint32_t)pid << 32 | start;
 }
 
 bool
 php_hone_owner_lives(uint64_t owner)
 {
+	struct stat_line line;
 	pid_t pid = (pid_t)(owner >> 32);
+	uint32_t start = (uint32_t)owner;
 	if (kill(pid, 0) != 0 && errno == ESRCH)
 		return false;
 	/* If there is no /proc, or if it hides processes of other users, a pid
 	 * that exists is taken for the owner. */
-	char state = 0;
-	unsigned threads = 0;
-	uint32_t start = 0;
-	if ((uint32_t)owner == 0 || !read_stat(pid, &state, &threads, &start))
+	if (start == 0 || !read_stat(pid, &line))
 		return true;
-	if (start != (uint32_t)owner)
+	if (start != (uint32_t)line.start)
 		return false;
 	/* A zombie, unless other threads of it still run. */
-	return !((state == 'Z' || state == 'X') && threads <= 1);
+	return !((line.state == 'Z' || line.state == 'X') && line.threads <= 1);
 }
 
 /* Reset a slot that this process owns, but for the block that it fills. */
@@ -187,24 +177,24 @@ php_hone_member_forget(struct php_hone_member *member)
  * its shard is taken. */
 static bool
 free_reserved(struct php_hone_member *member, struct php_hone_slot *slot,
-	struct php_hone_shard *held)
+	const struct php_hone_shard *held)
 {
-	struct php_hone_store *store = member->store;
 	uint32_t offset = php_hone_get32(&slot->reserved);
 	if (offset == 0)
 		return true;
-	unsigned i = php_hone_shard_of(store, offset);
-	struct php_hone_shard *shard = &store->shards[i];
+	struct php_hone_shard *shard = member->store->shards;
+	while (offset >= shard->end)
+		shard++;
 	/* The caller may have a mutex, so this does not wait for another. */
-	if (shard != held && !php_hone_trylock(member, i))
+	if (shard != held && !php_hone_trylock(member, shard))
 		return false;
 	/* Read again: the lock may have included a recovery. */
 	if (php_hone_get32(&slot->reserved) == offset) {
 		php_hone_set32(&slot->reserved, 0);
-		php_hone_arena_free(store, shard, offset);
+		php_hone_arena_free(shard, offset);
 	}
 	if (shard != held)
-		php_hone_unlock(member, i);
+		php_hone_unlock(shard);
 	return true;
 }
 
@@ -224,7 +214,6 @@ php_hone_slots_reap(struct php_hone_member *member, struct php_hone_shard *held)
 			!take(slot, owner, me))
 			continue;
 		if (!free_reserved(member, slot, held)) {
-			/* The next look finds the dead owner again. */
 			__atomic_store_n(&slot->owner, owner, __ATOMIC_RELEASE);
 			continue;
 		}
@@ -236,9 +225,9 @@ php_hone_slots_reap(struct php_hone_member *member, struct php_hone_shard *held)
 /* ---- recovery ---- */
 
 /*
- * The owner of a shard's mutex died. The index and the words of the blocks are
- * right at each instruction, and the rest is derived from them. If the recovery
- * itself is killed at any instruction, the next one begins anew.
+ * The index and the words of the blocks are right at each instruction, and the
+ * rest is derived from them. If the recovery itself is killed at any
+ * instruction, the next one begins anew.
  */
 
 #define REACHED UINT32_MAX
@@ -252,17 +241,16 @@ is_block(const struct php_hone_shard *shard, uint32_t offset)
 /* Set `link` to REACHED in entries that the index leads to, and to 0 in all
  * others. */
 static void
-mark(struct php_hone_store *store, struct php_hone_shard *shard, unsigned i)
+mark(struct php_hone_shard *shard)
 {
-	for (uint32_t at = shard->first; at < shard->end;) {
-		uint64_t word = php_hone_block(store, at);
-		if (php_hone_word_state(word) != PHP_HONE_FREE)
+	struct php_hone_store *store = shard->store;
+	struct php_hone_place place = {(unsigned)(shard - store->shards), 0};
+	for (uint32_t at = shard->first; at < shard->end;
+		at += php_hone_units_at(shard, at))
+		if (php_hone_state_at(shard, at) != PHP_HONE_FREE)
 			php_hone_entry_at(store, at)->link = 0;
-		at += php_hone_word_units(word);
-	}
-	for (uint32_t b = 0; b <= store->bucket_mask; b++) {
-		uint32_t *link =
-			php_hone_bucket(store, (struct php_hone_place){i, b});
+	for (; place.bucket <= store->bucket_mask; place.bucket++) {
+		uint32_t *link = php_hone_bucket(store, place);
 		for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
 			struct php_hone_entry *entry =
 				php_hone_entry_at(store, at);
@@ -291,32 +279,30 @@ somebody_fills(const struct php_hone_store *store, uint32_t offset)
 /* Clear the reservations that were finished, but not yet removed from the slot.
  */
 static void
-forget_finished(
-	struct php_hone_store *store, const struct php_hone_shard *shard)
+forget_finished(const struct php_hone_shard *shard)
 {
+	struct php_hone_store *store = shard->store;
 	for (uint32_t i = 0; i < store->n_slots; i++) {
 		uint32_t *reserved = &store->slots[i].reserved;
 		uint32_t offset = php_hone_get32(reserved);
 		if (!is_block(shard, offset))
 			continue;
-		bool found = false;
-		for (uint32_t at = shard->first; at < shard->end && !found;) {
-			uint64_t word = php_hone_block(store, at);
-			found = at == offset &&
-				php_hone_word_state(word) == PHP_HONE_RESERVED;
-			at += php_hone_word_units(word);
-		}
-		if (!found)
+		/* Only a walk tells whether the offset is that of a block. */
+		uint32_t at = shard->first;
+		while (at < offset)
+			at += php_hone_units_at(shard, at);
+		if (at != offset ||
+			php_hone_state_at(shard, at) != PHP_HONE_RESERVED)
 			php_hone_set32(reserved, 0);
 	}
 }
 
 static void
-decide(struct php_hone_store *store, uint32_t at, uint64_t word)
+decide(struct php_hone_shard *shard, uint32_t at)
 {
+	struct php_hone_store *store = shard->store;
 	struct php_hone_entry *entry = php_hone_entry_at(store, at);
-	enum php_hone_state state = php_hone_word_state(word);
-	enum php_hone_state to = state;
+	enum php_hone_state state = php_hone_state_at(shard, at), to = state;
 	if (state == PHP_HONE_FREE)
 		return;
 	if (entry->link == REACHED) {
@@ -332,12 +318,12 @@ decide(struct php_hone_store *store, uint32_t at, uint64_t word)
 		to = PHP_HONE_FREE;
 	}
 	if (to != state)
-		php_hone_set_block(store, at,
-			php_hone_word(php_hone_word_units(word), to, 0));
+		php_hone_set_block(shard, at,
+			php_hone_word(php_hone_units_at(shard, at), to, 0));
 }
 
 static void
-count(struct php_hone_store *store, struct php_hone_shard *shard)
+count(struct php_hone_shard *shard)
 {
 	shard->retired_list = shard->held_list = 0;
 	shard->n_retired = shard->n_held = 0;
@@ -350,42 +336,33 @@ count(struct php_hone_store *store, struct php_hone_shard *shard)
 	memset(shard->form_entries, 0, sizeof shard->form_entries);
 	memset(shard->form_units, 0, sizeof shard->form_units);
 	shard->min_expires = 0;
-	for (uint32_t at = shard->first; at < shard->end;) {
-		uint64_t word = php_hone_block(store, at);
-		struct php_hone_entry *entry = php_hone_entry_at(store, at);
-		switch (php_hone_word_state(word)) {
-		case PHP_HONE_LIVE:
+	for (uint32_t at = shard->first; at < shard->end;
+		at += php_hone_units_at(shard, at)) {
+		struct php_hone_entry *entry =
+			php_hone_entry_at(shard->store, at);
+		enum php_hone_state state = php_hone_state_at(shard, at);
+		if (state == PHP_HONE_LIVE) {
 			shard->entries++;
 			php_hone_count_form(shard, entry, 1);
-			if (entry->kind == PHP_HONE_CLAIM)
-				shard->n_claims++;
-			break;
-		case PHP_HONE_RETIRED:
+			shard->n_claims += entry->kind == PHP_HONE_CLAIM;
+		} else if (state == PHP_HONE_RETIRED) {
 			entry->link = shard->retired_list;
 			shard->retired_list = at;
 			shard->n_retired++;
-			break;
-		case PHP_HONE_FREE:
-		case PHP_HONE_QUICK:
-		case PHP_HONE_RESERVED:
-			break;
 		}
-		at += php_hone_word_units(word);
 	}
 }
 
 void
-php_hone_recover(struct php_hone_store *store, struct php_hone_shard *shard)
+php_hone_recover(struct php_hone_shard *shard)
 {
-	mark(store, shard, (unsigned)(shard - store->shards));
-	for (uint32_t at = shard->first; at < shard->end;) {
-		uint64_t word = php_hone_block(store, at);
-		decide(store, at, word);
-		at += php_hone_word_units(word);
-	}
-	forget_finished(store, shard);
-	php_hone_arena_rebuild(store, shard);
-	count(store, shard);
+	mark(shard);
+	for (uint32_t at = shard->first; at < shard->end;
+		at += php_hone_units_at(shard, at))
+		decide(shard, at);
+	forget_finished(shard);
+	php_hone_arena_rebuild(shard);
+	count(shard);
 	shard->recoveries++;
 }
 
@@ -393,14 +370,12 @@ php_hone_recover(struct php_hone_store *store, struct php_hone_shard *shard)
 
 /*
  * The mutex of a shard is robust: if its owner dies, the kernel marks it, and
- * the next owner puts the shard in order before it does anything else. If that
- * process dies, too, the mark stays.
+ * the mark stays until the next owner has put the shard in order.
  *
  * An owner may also be stopped, by SIGSTOP, a debugger or a paused container.
- * Other processes then wait for a tenth of a second, and fail. They wait in
- * slices: if all processes lose the CPU at one time, this ends one slice. A
- * member that has waited in vain waits only for a short slice for this shard
- * during a second, so that not each store of a request takes so long.
+ * Other processes then wait for ten slices, and fail. If all processes lose the
+ * CPU at one time, this ends one slice. A member that has waited in vain waits
+ * for a short slice only for this shard during a second.
  *
  * The deadlines are of the clock of the day: ThreadSanitizer does not know
  * pthread_mutex_clocklock(), and musl lacks it.
@@ -411,15 +386,13 @@ php_hone_recover(struct php_hone_store *store, struct php_hone_shard *shard)
 #define TICKS 16 /* of php_hone_store_tick(), in a second */
 
 static void
-have(struct php_hone_member *member, unsigned i, int error)
+have(struct php_hone_member *member, struct php_hone_shard *shard, int error)
 {
-	struct php_hone_shard *shard = &member->store->shards[i];
 	if (error == EOWNERDEAD) {
-		php_hone_recover(member->store, shard);
+		php_hone_recover(shard);
 		pthread_mutex_consistent(&shard->mutex);
 	}
-	member->locked |= 1u << i;
-	member->stuck &= ~(1u << i);
+	member->stuck &= ~shard->bit;
 }
 
 static int
@@ -437,12 +410,12 @@ lock_for(pthread_mutex_t *mutex, long ns)
 
 /* Another member has the mutex. */
 static __attribute__((noinline, cold)) int
-lock_in_time(struct php_hone_member *member, unsigned i)
+lock_in_time(struct php_hone_member *member, struct php_hone_shard *shard)
 {
-	pthread_mutex_t *mutex = &member->store->shards[i].mutex;
+	pthread_mutex_t *mutex = &shard->mutex;
 	if (php_hone_store_tick() - member->stuck_at >= TICKS)
 		member->stuck = 0;
-	if ((member->stuck & 1u << i) != 0)
+	if ((member->stuck & shard->bit) != 0)
 		return lock_for(mutex, SHORT_NS);
 	int error = ETIMEDOUT;
 	for (unsigned n = 0; n < SLICES && error == ETIMEDOUT; n++)
@@ -450,42 +423,38 @@ lock_in_time(struct php_hone_member *member, unsigned i)
 	if (error == ETIMEDOUT) {
 		if (member->stuck == 0)
 			member->stuck_at = php_hone_store_tick();
-		member->stuck |= 1u << i;
+		member->stuck |= shard->bit;
 	}
 	return error;
 }
 
 bool
-php_hone_lock(struct php_hone_member *member, unsigned i)
+php_hone_lock(struct php_hone_member *member, struct php_hone_shard *shard)
 {
-	struct php_hone_shard *shard = &member->store->shards[i];
-	assert((member->locked & 1u << i) == 0);
 	int error = pthread_mutex_trylock(&shard->mutex);
 	if (__builtin_expect(error == EBUSY, 0))
-		error = lock_in_time(member, i);
+		error = lock_in_time(member, shard);
 	if (error == ETIMEDOUT)
 		return false;
 	assert(error == 0 || error == EOWNERDEAD);
-	have(member, i, error);
+	have(member, shard, error);
 	return true;
 }
 
 bool
-php_hone_trylock(struct php_hone_member *member, unsigned i)
+php_hone_trylock(struct php_hone_member *member, struct php_hone_shard *shard)
 {
-	struct php_hone_shard *shard = &member->store->shards[i];
 	int error = pthread_mutex_trylock(&shard->mutex);
 	if (error != 0 && error != EOWNERDEAD)
 		return false;
-	have(member, i, error);
+	have(member, shard, error);
 	return true;
 }
 
 void
-php_hone_unlock(struct php_hone_member *member, unsigned i)
+php_hone_unlock(struct php_hone_shard *shard)
 {
-	member->locked &= ~(1u << i);
-	pthread_mutex_unlock(&member->store->shards[i].mutex);
+	pthread_mutex_unlock(&shard->mutex);
 }
 
 void

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Writing: reserve a block, publish an entry, change and remove entries; tags.
- * store.h has the rule for reservations that are not finished.
+/* Writing: reserve a block, publish an entry, change and remove entries; tags.
  */
 #include <assert.h>
 #include <time.h>
@@ -11,16 +9,14 @@
 
 /* ---- reserve and publish ---- */
 
-/*
- * Up to so many bytes, the mutex is kept until the entry is published. To fill
- * them takes less time than to take a mutex that others want.
- */
+/* Up to so many bytes, the mutex is kept until the entry is published: to fill
+ * them takes less time than to take a mutex that others want. */
 #define KEEP_LOCKED 32768
 /* A store that finds no room waits so often, and each time so long. A member
  * that has waited in vain does not wait again in the same 1/16 second. */
 #define REQUEST_WAITS 20
 #define REQUEST_NS 1000000
-/* A value of 1/LARGE of a shard or more is large for it. */
+/* A value of 1/LARGE of a shard or more is large. */
 #define LARGE 16
 
 /* The second at which what lives for so many seconds has expired. */
@@ -30,15 +26,6 @@ expiry(uint32_t created, uint32_t seconds)
 	/* One second more, since the present second has begun before. */
 	uint64_t at = (uint64_t)created + seconds + 1;
 	return at < UINT32_MAX ? (uint32_t)at : UINT32_MAX;
-}
-
-unsigned
-php_hone_shard_of(const struct php_hone_store *store, uint32_t offset)
-{
-	unsigned i = 0;
-	while (offset >= store->shards[i].end)
-		i++;
-	return i;
 }
 
 static size_t
@@ -60,15 +47,14 @@ data_at(const struct php_hone_room *room)
 	return room->cold ? others : align(others);
 }
 
-/* Returns the units of the block, or 0 if an arena has fewer. Inlined, so that
- * a store computes data_at() once. */
+/* Returns 0 if an arena has fewer. Inlined, so that a store computes data_at()
+ * once. */
 static inline __attribute__((always_inline)) uint32_t
 units_of(const struct php_hone_store *store, const struct php_hone_room *room)
 {
-	const struct php_hone_shard *shard = &store->shards[0];
 	size_t bytes;
 	if (__builtin_add_overflow(data_at(room), room->data, &bytes) ||
-		bytes > (shard->end - shard->first) * PHP_HONE_UNIT ||
+		bytes > php_hone_units_of(&store->shards[0]) * PHP_HONE_UNIT ||
 		room->data > UINT32_MAX)
 		return 0;
 	return (uint32_t)(align(bytes) / PHP_HONE_UNIT);
@@ -78,26 +64,21 @@ static void
 fill(struct php_hone_store *store, struct php_hone_entry *entry,
 	const struct php_hone_room *room, enum php_hone_kind kind)
 {
+	/* All but the word of the block. */
+	memset(&entry->hash, 0,
+		offsetof(struct php_hone_entry, bytes) + PHP_HONE_KEY_HEAD -
+			offsetof(struct php_hone_entry, hash));
 	entry->hash = room->key->hash;
-	entry->next = 0;
-	entry->link = 0;
-	entry->birth = 0;
-	entry->retired = 0;
-	entry->value[0] = entry->value[1] = 0;
 	entry->created = php_hone_store_now(store);
 	entry->expires = room->ttl != 0 ? expiry(entry->created, room->ttl) : 0;
 	entry->key_len = (uint32_t)room->key->len;
 	entry->data_at = (uint32_t)data_at(room);
 	entry->data_size = (uint32_t)room->data;
 	entry->kind = (uint8_t)kind;
-	entry->flags = 0;
-	entry->used = 0;
 	entry->n_tags = (uint8_t)room->n_tags;
-	entry->hits = 0;
 	/* A later reader cannot compute this from `created`: two clocks begin
 	 * their seconds at two moments, and one of them may be set. */
 	entry->date = (uint32_t)time(NULL);
-	memset(entry->bytes, 0, PHP_HONE_KEY_HEAD);
 	unsigned char *key = entry->bytes + PHP_HONE_KEY_HEAD;
 	memcpy(key, room->key->bytes, room->key->len);
 	key[room->key->len] = '\0';
@@ -106,27 +87,26 @@ fill(struct php_hone_store *store, struct php_hone_entry *entry,
 bool
 php_hone_store_presses(const struct php_hone_member *member, uint64_t hash)
 {
-	unsigned i = php_hone_place(member->store, hash).shard;
-	return php_hone_get32(&member->store->shards[i].presses) != 0;
+	return php_hone_get32(
+		       &php_hone_shard_of(member->store, hash)->presses) != 0;
 }
 
 struct php_hone_entry *
-php_hone_reserve_locked(struct php_hone_member *member, unsigned i,
-	const struct php_hone_room *room, enum php_hone_kind kind)
+php_hone_reserve_locked(struct php_hone_member *member,
+	struct php_hone_shard *shard, const struct php_hone_room *room,
+	enum php_hone_kind kind)
 {
 	struct php_hone_store *store = member->store;
-	uint32_t units = units_of(store, room);
+	uint32_t units = units_of(store, room), offset = 0;
 	if (units == 0)
 		return NULL;
-	struct php_hone_shard *shard = &store->shards[i];
-	uint32_t offset = 0;
 	if (!room->spare) {
 		offset = php_hone_make_room(member, shard, units);
 	} else {
 		php_hone_reclaim_first(member, shard, units);
 		if (shard->sums[PHP_HONE_FREE] >=
 			(uint64_t)units + php_hone_reserve_of(shard))
-			offset = php_hone_arena_alloc(store, shard, units);
+			offset = php_hone_arena_alloc(shard, units);
 	}
 	if (offset == 0)
 		return NULL;
@@ -139,54 +119,34 @@ php_hone_reserve_locked(struct php_hone_member *member, unsigned i,
 static int tag_generation(struct php_hone_member *member,
 	const struct php_hone_key *tag, uint64_t *generation);
 
-/* Called before the mutex of the key's shard is taken: tags are in other
- * shards. */
-static int
-generations(struct php_hone_member *member, const struct php_hone_room *room,
-	struct php_hone_tag *tags)
-{
-	for (unsigned i = 0; i < room->n_tags; i++) {
-		tags[i].hash = room->tags[i].hash;
-		int error = tag_generation(
-			member, &room->tags[i], &tags[i].generation);
-		if (error != 0)
-			return error;
-	}
-	return 0;
-}
-
-/*
- * There is no room until requests end that hold back memory. Waits for them
- * without the mutex: they may need it before they end. Returns with the mutex,
- * or with an error.
- */
+/* There is no room until requests end that hold back memory. Waits for them
+ * without the mutex: they may need it. Returns with the mutex, or an error. */
 static __attribute__((noinline, cold)) int
-reserve_patiently(struct php_hone_member *member, unsigned i,
+reserve_patiently(struct php_hone_member *member, struct php_hone_shard *shard,
 	const struct php_hone_room *room, struct php_hone_entry **entry)
 {
-	struct php_hone_store *store = member->store;
 	const struct timespec pause = {.tv_nsec = REQUEST_NS};
-	bool waits = units_of(store, room) != 0 && !room->spare &&
+	bool waits = units_of(member->store, room) != 0 && !room->spare &&
 		     member->waited_at != php_hone_store_tick();
 	for (unsigned n = 0; waits && n < REQUEST_WAITS; n++) {
-		php_hone_unlock(member, i);
+		php_hone_unlock(shard);
 		nanosleep(&pause, NULL);
-		if (!php_hone_lock(member, i))
+		if (!php_hone_lock(member, shard))
 			return -ETIMEDOUT;
 		*entry = php_hone_reserve_locked(
-			member, i, room, PHP_HONE_VALUE);
+			member, shard, room, PHP_HONE_VALUE);
 		if (*entry != NULL)
 			return 0;
 	}
 	if (waits)
 		member->waited_at = php_hone_store_tick();
-	php_hone_unlock(member, i);
+	php_hone_unlock(shard);
 	return -ENOMEM;
 }
 
 /* The mutex is given back if the data are large. */
 static inline __attribute__((always_inline)) void
-keep_reserved(struct php_hone_member *member, unsigned i,
+keep_reserved(struct php_hone_member *member, struct php_hone_shard *shard,
 	struct php_hone_entry *entry)
 {
 	member->reserved = entry;
@@ -195,27 +155,27 @@ keep_reserved(struct php_hone_member *member, unsigned i,
 	/* If this process dies, others find the block here. */
 	php_hone_set32(
 		&member->slot->reserved, php_hone_offset(member->store, entry));
-	php_hone_unlock(member, i);
+	php_hone_unlock(shard);
 }
 
 static int
 reserve(struct php_hone_member *member, const struct php_hone_room *room,
 	const struct php_hone_tag *tags, struct php_hone_entry **entry)
 {
-	struct php_hone_store *store = member->store;
-	unsigned i = php_hone_place(store, room->key->hash).shard;
-	if (!php_hone_lock(member, i))
+	struct php_hone_shard *shard =
+		php_hone_shard_of(member->store, room->key->hash);
+	if (!php_hone_lock(member, shard))
 		return -ETIMEDOUT;
-	*entry = php_hone_reserve_locked(member, i, room, PHP_HONE_VALUE);
+	*entry = php_hone_reserve_locked(member, shard, room, PHP_HONE_VALUE);
 	if (__builtin_expect(*entry == NULL, 0)) {
-		int error = reserve_patiently(member, i, room, entry);
+		int error = reserve_patiently(member, shard, room, entry);
 		if (error != 0)
 			return error;
 	}
 	if (room->n_tags != 0)
 		memcpy(php_hone_entry_tags(*entry), tags,
 			room->n_tags * sizeof *tags);
-	keep_reserved(member, i, *entry);
+	keep_reserved(member, shard, *entry);
 	return 0;
 }
 
@@ -229,42 +189,51 @@ php_hone_store_reserve(struct php_hone_member *member,
 		return -ETIMEDOUT;
 	if (room->key->len > PHP_HONE_KEY_MOST || room->n_tags > UINT8_MAX)
 		return -EINVAL;
-	if (room->n_tags == 0) {
-		/* The units are not counted here first. A second count would
-		 * take 30 of 1446 instructions of a store. */
-		int error = reserve(member, room, NULL, entry);
-		return error == -ENOMEM && units_of(member->store, room) == 0
-			       ? -EFBIG
-			       : error;
-	}
-	/* Checked first: a value that cannot be stored makes no tags. */
-	if (units_of(member->store, room) == 0)
+	/* Checked first: a value that cannot be stored makes no tags. Without
+	 * tags, a second count would take 30 of 1446 instructions of a store.
+	 */
+	if (room->n_tags != 0 && units_of(member->store, room) == 0)
 		return -EFBIG;
 	struct php_hone_tag tags[UINT8_MAX];
-	int error = generations(member, room, tags);
-	return error != 0 ? error : reserve(member, room, tags, entry);
+	int error = 0;
+	/* Without the mutex of the key: tags are in other shards. */
+	for (unsigned i = 0; i < room->n_tags && error == 0; i++) {
+		tags[i].hash = room->tags[i].hash;
+		error = tag_generation(
+			member, &room->tags[i], &tags[i].generation);
+	}
+	if (error == 0)
+		error = reserve(member, room, tags, entry);
+	return error == -ENOMEM && units_of(member->store, room) == 0 ? -EFBIG
+								      : error;
 }
 
-/* Take the mutex of the reservation, unless it was kept. */
-static bool
-lock_reserved(struct php_hone_member *member, unsigned *shard)
+/* The shard of the reservation, with its mutex; or NULL. */
+static struct php_hone_shard *
+lock_reserved(struct php_hone_member *member)
 {
-	unsigned i =
-		php_hone_place(member->store, member->reserved->hash).shard;
-	*shard = i;
-	return (member->locked & 1u << i) != 0 || php_hone_lock(member, i);
+	struct php_hone_shard *shard =
+		php_hone_shard_of(member->store, member->reserved->hash);
+	bool kept = php_hone_get32(&member->slot->reserved) == 0;
+	return kept || php_hone_lock(member, shard) ? shard : NULL;
+}
+
+/* The reservation was published, or is freed. */
+static void
+end_reserved(struct php_hone_member *member)
+{
+	member->reserved = NULL;
+	php_hone_set32(&member->slot->reserved, 0);
 }
 
 static void
-free_reserved(struct php_hone_member *member, unsigned i)
+free_reserved(struct php_hone_member *member, struct php_hone_shard *shard)
 {
-	struct php_hone_store *store = member->store;
-	uint32_t offset = php_hone_offset(store, member->reserved);
-	member->reserved = NULL;
-	/* Cleared first, so that nobody frees the block again. */
-	php_hone_set32(&member->slot->reserved, 0);
-	php_hone_arena_free(store, &store->shards[i], offset);
-	php_hone_unlock(member, i);
+	uint32_t offset = php_hone_offset(member->store, member->reserved);
+	/* First, so that nobody frees the block again. */
+	end_reserved(member);
+	php_hone_arena_free(shard, offset);
+	php_hone_unlock(shard);
 }
 
 void
@@ -273,42 +242,34 @@ php_hone_store_cancel(
 {
 	assert(member->reserved == entry);
 	(void)entry;
-	unsigned i;
-	/* The next php_hone_settle() tries again. */
-	if (lock_reserved(member, &i))
-		free_reserved(member, i);
+	struct php_hone_shard *shard = lock_reserved(member);
+	/* If this fails, the next php_hone_settle() tries again. */
+	if (shard != NULL)
+		free_reserved(member, shard);
 }
 
-/* Whether an entry counts: not expired, and its tags are valid. */
+/* Whether a link leads to an entry that has not expired, and has valid tags. */
 static bool
-entry_valid(struct php_hone_member *member, const struct php_hone_entry *entry)
+valid(struct php_hone_member *member, const uint32_t *link)
 {
+	if (link == NULL)
+		return false;
+	const struct php_hone_entry *entry =
+		php_hone_linked(member->store, link);
 	return !php_hone_expired(entry, php_hone_store_now(member->store)) &&
 	       (entry->n_tags == 0 || php_hone_tags_valid(member, entry));
 }
 
-/* Whether a link leads to an entry that is valid. */
-static bool
-valid(struct php_hone_member *member, const uint32_t *link)
-{
-	return link != NULL &&
-	       entry_valid(member, php_hone_linked(member->store, link));
-}
-
-/*
- * Call this after a store of a value that may be large. Readers may have the
- * value before it. If they also find the new one, the next one may not fit. So
- * free memory and close slots now, not at the next store.
- */
+/* After a store of a value that may be large: readers may have the value before
+ * it. If they also find the new one, the next one may not fit. */
 static void
 leave_room(struct php_hone_member *member, struct php_hone_shard *shard,
 	uint32_t offset)
 {
-	struct php_hone_store *store = member->store;
-	uint32_t units = php_hone_word_units(php_hone_block(store, offset));
-	if (units < (shard->end - shard->first) / LARGE)
+	uint32_t units = php_hone_units_at(shard, offset);
+	if (units < php_hone_units_of(shard) / LARGE)
 		return;
-	php_hone_reclaim(store, shard);
+	php_hone_reclaim(shard);
 	if (php_hone_much_is_held(shard))
 		php_hone_hold_back_less(member, shard, units);
 }
@@ -319,35 +280,31 @@ php_hone_store_publish(struct php_hone_member *member,
 {
 	assert(member->reserved == entry);
 	struct php_hone_store *store = member->store;
-	unsigned i;
-	if (!lock_reserved(member, &i))
+	struct php_hone_shard *shard = lock_reserved(member);
+	if (shard == NULL)
 		return -ETIMEDOUT;
-	struct php_hone_place place = php_hone_place(store, entry->hash);
 	struct php_hone_key key = {(const char *)php_hone_entry_key(entry),
 		entry->key_len, entry->hash};
-	uint32_t *link =
-		php_hone_link_of_key(store, place, &key, PHP_HONE_VALUE);
+	uint32_t *link = php_hone_link_of_key(store, &key, PHP_HONE_VALUE);
 	if (how != PHP_HONE_STORE &&
 		valid(member, link) != (how == PHP_HONE_REPLACE)) {
-		free_reserved(member, i);
+		free_reserved(member, shard);
 		return how == PHP_HONE_ADD ? -EEXIST : -ENOENT;
 	}
-	struct php_hone_shard *shard = &store->shards[i];
-	php_hone_publish_locked(member, i, entry, link);
-	member->reserved = NULL;
+	php_hone_publish_locked(shard, entry, link);
 	uint32_t unlocked = php_hone_get32(&member->slot->reserved);
-	php_hone_set32(&member->slot->reserved, 0);
+	end_reserved(member);
 	shard->stores++;
 	if (unlocked != 0)
 		leave_room(member, shard, unlocked);
 	if (shard->n_claims != 0) {
-		link = php_hone_link_of_key(store, place, &key, PHP_HONE_CLAIM);
+		link = php_hone_link_of_key(store, &key, PHP_HONE_CLAIM);
 		if (link != NULL) {
-			php_hone_remove_locked(member, i, link);
+			php_hone_remove_locked(shard, link);
 			php_hone_claims_wake(shard);
 		}
 	}
-	php_hone_unlock(member, i);
+	php_hone_unlock(shard);
 	return 0;
 }
 
@@ -362,19 +319,26 @@ may_be_warm(const struct php_hone_shard *shard, uint32_t units)
 					       php_hone_warm_most(shard));
 }
 
-/* What a twin has of its entry. */
 static void
 take_after(struct php_hone_entry *twin, const struct php_hone_entry *of)
 {
 	twin->created = of->created;
 	twin->expires = of->expires;
 	twin->date = of->date;
-	twin->used = __atomic_load_n(&of->used, __ATOMIC_RELAXED);
+	twin->used = php_hone_use_of(of);
 	twin->hits = php_hone_get32(&of->hits);
 	twin->flags = of->flags ^ PHP_HONE_COLD;
 	memcpy(twin->bytes, of->bytes, PHP_HONE_KEY_HEAD);
 	memcpy(php_hone_entry_tags(twin), php_hone_entry_tags(of),
 		of->n_tags * sizeof(struct php_hone_tag));
+}
+
+/* The link to an entry that a reader sees, or NULL if it was removed. */
+static uint32_t *
+link_of(const struct php_hone_store *store, const struct php_hone_entry *seen)
+{
+	return php_hone_link_of(
+		store, seen->hash, php_hone_seen_offset(store, seen));
 }
 
 struct php_hone_entry *
@@ -386,28 +350,25 @@ php_hone_store_reserve_twin(struct php_hone_member *member,
 		(const char *)php_hone_entry_key(of), of->key_len, of->hash};
 	struct php_hone_room room = {
 		.data = data, .key = &key, .n_tags = of->n_tags, .cold = cold};
+	struct php_hone_shard *shard = php_hone_shard_of(store, of->hash);
 	uint32_t units = units_of(store, &room), offset = 0;
-	unsigned i = php_hone_place(store, of->hash).shard;
 	if (cold)
 		member->in_vain = member->pack_pause = 0;
 	php_hone_settle(member);
 	if (units == 0 || member->reserved != NULL ||
-		!php_hone_trylock(member, i))
+		!php_hone_trylock(member, shard))
 		return NULL;
-	struct php_hone_shard *shard = &store->shards[i];
 	php_hone_reclaim_first(member, shard, units);
-	if ((cold || may_be_warm(shard, units)) &&
-		php_hone_link_of(store, php_hone_seen_offset(store, of)) !=
-			NULL)
-		offset = php_hone_arena_alloc(store, shard, units);
+	if ((cold || may_be_warm(shard, units)) && link_of(store, of) != NULL)
+		offset = php_hone_arena_alloc(shard, units);
 	if (offset == 0) {
-		php_hone_unlock(member, i);
+		php_hone_unlock(shard);
 		return NULL;
 	}
 	struct php_hone_entry *twin = php_hone_entry_at(store, offset);
 	fill(store, twin, &room, PHP_HONE_VALUE);
 	take_after(twin, of);
-	keep_reserved(member, i, twin);
+	keep_reserved(member, shard, twin);
 	return twin;
 }
 
@@ -415,45 +376,37 @@ void
 php_hone_store_publish_twin(struct php_hone_member *member,
 	struct php_hone_entry *twin, const struct php_hone_entry *of)
 {
-	struct php_hone_store *store = member->store;
 	assert(member->reserved == twin);
-	unsigned i;
-	if (!lock_reserved(member, &i))
+	struct php_hone_shard *shard = lock_reserved(member);
+	if (shard == NULL)
 		return;
-	uint32_t *link =
-		php_hone_link_of(store, php_hone_seen_offset(store, of));
+	uint32_t *link = link_of(member->store, of);
 	if (link == NULL) {
-		free_reserved(member, i);
+		free_reserved(member, shard);
 		return;
 	}
-	struct php_hone_shard *shard = &store->shards[i];
-	php_hone_publish_locked(member, i, twin, link);
-	member->reserved = NULL;
-	php_hone_set32(&member->slot->reserved, 0);
+	php_hone_publish_locked(shard, twin, link);
+	end_reserved(member);
 	shard->warmed += !php_hone_is_cold(twin);
-	php_hone_unlock(member, i);
+	php_hone_unlock(shard);
 }
 
 /* ---- link, change and unlink ---- */
 
-/*
- * Make room for one entry in a full chain. The least used entry is evicted; of
- * several, the oldest. A claim that stands is not evicted, since it ends by
- * itself.
- */
+/* Evicts the least used entry of a full chain; of several, the oldest. A claim
+ * that stands is not evicted, since it ends by itself. */
 static __attribute__((noinline, cold)) void
-evict_from_chain(struct php_hone_member *member, unsigned i, uint32_t *link)
+evict_from_chain(struct php_hone_shard *shard, uint32_t *link)
 {
-	struct php_hone_store *store = member->store;
+	uint32_t now = php_hone_store_now(shard->store);
 	uint32_t *victim = NULL;
 	uint8_t least = UINT8_MAX;
 	for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
-		struct php_hone_entry *entry = php_hone_entry_at(store, at);
-		uint8_t used = __atomic_load_n(&entry->used, __ATOMIC_RELAXED);
-		if (used <= least &&
-			(entry->kind != PHP_HONE_CLAIM ||
-				php_hone_expired(
-					entry, php_hone_store_now(store)))) {
+		struct php_hone_entry *entry =
+			php_hone_entry_at(shard->store, at);
+		uint8_t used = php_hone_use_of(entry);
+		if (used <= least && (entry->kind != PHP_HONE_CLAIM ||
+					     php_hone_expired(entry, now))) {
 			least = used;
 			victim = link;
 		}
@@ -461,8 +414,8 @@ evict_from_chain(struct php_hone_member *member, unsigned i, uint32_t *link)
 	}
 	if (victim == NULL)
 		return;
-	php_hone_remove_locked(member, i, victim);
-	store->shards[i].evictions++;
+	php_hone_remove_locked(shard, victim);
+	shard->evictions++;
 }
 
 static bool
@@ -475,35 +428,30 @@ is_full(const struct php_hone_store *store, uint32_t at)
 }
 
 void
-php_hone_publish_locked(struct php_hone_member *member, unsigned i,
+php_hone_publish_locked(struct php_hone_shard *shard,
 	struct php_hone_entry *entry, uint32_t *link)
 {
-	struct php_hone_store *store = member->store;
-	struct php_hone_shard *shard = &store->shards[i];
-	uint32_t offset = php_hone_offset(store, entry);
-	uint32_t old = 0;
+	struct php_hone_store *store = shard->store;
+	uint32_t offset = php_hone_offset(store, entry), old = 0;
 	/* Read before the link: the birth is not later than the epoch at which
 	 * a reader finds the entry. */
 	entry->birth = php_hone_epoch_now(store);
 	if (link != NULL) {
-		struct php_hone_entry *before =
-			php_hone_entry_at(store, php_hone_follow(link));
-		old = php_hone_offset(store, before);
+		old = php_hone_follow(link);
+		struct php_hone_entry *before = php_hone_entry_at(store, old);
 		entry->next = before->next;
 		/* Readers that raised the counter of the old entry need not
 		 * raise that of the new one. */
-		__atomic_store_n(&entry->used,
-			__atomic_load_n(&before->used, __ATOMIC_RELAXED),
-			__ATOMIC_RELAXED);
+		php_hone_set_use(entry, php_hone_use_of(before));
 		php_hone_will_retire(before);
 	} else {
 		link = php_hone_bucket(
 			store, php_hone_place(store, entry->hash));
 		if (is_full(store, php_hone_follow(link)))
-			evict_from_chain(member, i, link);
+			evict_from_chain(shard, link);
 		entry->next = php_hone_follow(link);
 	}
-	php_hone_block_become(store, shard, offset, PHP_HONE_LIVE);
+	php_hone_block_become(shard, offset, PHP_HONE_LIVE);
 	php_hone_link(link, offset);
 	shard->entries++;
 	php_hone_count_form(shard, entry, 1);
@@ -513,19 +461,17 @@ php_hone_publish_locked(struct php_hone_member *member, unsigned i,
 		shard->n_claims++;
 	if (entry->expires != 0 && entry->expires < shard->min_expires)
 		shard->min_expires = entry->expires;
-	php_hone_retire(store, shard, &old, old != 0);
+	php_hone_retire(shard, &old, old != 0);
 }
 
 void
-php_hone_remove_locked(
-	struct php_hone_member *member, unsigned i, uint32_t *link)
+php_hone_remove_locked(struct php_hone_shard *shard, uint32_t *link)
 {
-	struct php_hone_store *store = member->store;
 	uint32_t offset = php_hone_follow(link);
-	struct php_hone_entry *entry = php_hone_entry_at(store, offset);
+	struct php_hone_entry *entry = php_hone_entry_at(shard->store, offset);
 	php_hone_will_retire(entry);
 	php_hone_link(link, entry->next);
-	php_hone_retire(store, &store->shards[i], &offset, 1);
+	php_hone_retire(shard, &offset, 1);
 }
 
 bool
@@ -534,30 +480,25 @@ php_hone_lock_key(struct php_hone_member *member,
 	struct php_hone_found *found)
 {
 	struct php_hone_store *store = member->store;
-	struct php_hone_place place = php_hone_place(store, key->hash);
 	php_hone_settle(member);
-	if (!php_hone_lock(member, place.shard))
+	found->shard = php_hone_shard_of(store, key->hash);
+	if (!php_hone_lock(member, found->shard))
 		return false;
-	found->i = place.shard;
-	found->shard = &store->shards[place.shard];
-	found->link = php_hone_link_of_key(store, place, key, kind);
+	found->link = php_hone_link_of_key(store, key, kind);
 	found->entry = found->link != NULL ? php_hone_linked(store, found->link)
 					   : NULL;
 	return true;
 }
 
-/* Unlink and retire an entry, if there is a link to it, and give back the
- * mutex. */
 static void
-remove_and_unlock(struct php_hone_member *member, unsigned i, uint32_t *link)
+remove_and_unlock(struct php_hone_shard *shard, uint32_t *link)
 {
-	struct php_hone_shard *shard = &member->store->shards[i];
 	if (link != NULL) {
-		php_hone_remove_locked(member, i, link);
+		php_hone_remove_locked(shard, link);
 		if (php_hone_reclaim_pays(shard))
-			php_hone_reclaim_some(member->store, shard);
+			php_hone_reclaim_some(shard);
 	}
-	php_hone_unlock(member, i);
+	php_hone_unlock(shard);
 }
 
 int
@@ -568,7 +509,7 @@ php_hone_store_delete(
 	if (!php_hone_lock_key(member, key, PHP_HONE_VALUE, &found))
 		return -ETIMEDOUT;
 	bool counts = valid(member, found.link);
-	remove_and_unlock(member, found.i, found.link);
+	remove_and_unlock(found.shard, found.link);
 	return counts ? 0 : -ENOENT;
 }
 
@@ -576,27 +517,14 @@ int
 php_hone_store_delete_entry(
 	struct php_hone_member *member, const struct php_hone_entry *entry)
 {
-	struct php_hone_store *store = member->store;
+	struct php_hone_shard *shard =
+		php_hone_shard_of(member->store, entry->hash);
 	php_hone_settle(member);
-	struct php_hone_place place = php_hone_place(store, entry->hash);
-	uint32_t offset = php_hone_seen_offset(store, entry);
-	if (!php_hone_lock(member, place.shard))
+	if (!php_hone_lock(member, shard))
 		return -ETIMEDOUT;
-	uint32_t *link = php_hone_link_of(store, offset);
-	remove_and_unlock(member, place.shard, link);
+	uint32_t *link = link_of(member->store, entry);
+	remove_and_unlock(shard, link);
 	return link != NULL ? 0 : -ENOENT;
-}
-
-static int
-change_entry(struct php_hone_entry *entry, struct php_hone_change *change)
-{
-	uint64_t now = php_hone_get64(&entry->value[0]);
-	if ((uint8_t)entry->value[1] != change->type || entry->flags != 0 ||
-		(change->compare && now != change->old))
-		return -ECANCELED;
-	change->result = change->compare ? change->by : now + change->by;
-	__atomic_store_n(&entry->value[0], change->result, __ATOMIC_RELEASE);
-	return 0;
 }
 
 int
@@ -606,37 +534,37 @@ php_hone_store_change(struct php_hone_member *member,
 	struct php_hone_found found;
 	if (!php_hone_lock_key(member, key, PHP_HONE_VALUE, &found))
 		return -ETIMEDOUT;
-	int result = valid(member, found.link)
-			     ? change_entry(found.entry, change)
-			     : -ENOENT;
-	php_hone_unlock(member, found.i);
+	struct php_hone_entry *entry = found.entry;
+	uint64_t now = entry != NULL ? php_hone_get64(&entry->value[0]) : 0;
+	int result = 0;
+	if (!valid(member, found.link)) {
+		result = -ENOENT;
+	} else if ((uint8_t)entry->value[1] != change->type ||
+		   entry->flags != 0 ||
+		   (change->compare && now != change->old)) {
+		result = -ECANCELED;
+	} else {
+		change->result =
+			change->compare ? change->by : now + change->by;
+		__atomic_store_n(
+			&entry->value[0], change->result, __ATOMIC_RELEASE);
+	}
+	php_hone_unlock(found.shard);
 	return result;
 }
 
 static void
-clear_shard(struct php_hone_store *store, unsigned i)
+clear_shard(struct php_hone_shard *shard)
 {
-	struct php_hone_shard *shard = &store->shards[i];
-	for (uint32_t b = 0; b <= store->bucket_mask; b++) {
-		uint32_t *link =
-			php_hone_bucket(store, (struct php_hone_place){i, b});
-		uint32_t first = php_hone_follow(link), next;
-		for (uint32_t at = first; at != 0; at = next) {
-			struct php_hone_entry *entry =
-				php_hone_entry_at(store, at);
-			php_hone_will_retire(entry);
-			next = php_hone_follow(&entry->next);
-		}
-		if (first != 0)
-			php_hone_link(link, 0);
-		for (uint32_t at = first; at != 0; at = next) {
-			next = php_hone_follow(
-				&php_hone_entry_at(store, at)->next);
-			php_hone_retire(store, shard, &at, 1);
-		}
+	struct php_hone_store *store = shard->store;
+	struct php_hone_place place = {(unsigned)(shard - store->shards), 0};
+	for (; place.bucket <= store->bucket_mask; place.bucket++) {
+		uint32_t *link = php_hone_bucket(store, place);
+		while (php_hone_follow(link) != 0)
+			php_hone_remove_locked(shard, link);
 	}
-	php_hone_reclaim_all(store, shard);
-	php_hone_arena_drain(store, shard);
+	php_hone_reclaim_all(shard);
+	php_hone_arena_drain(shard);
 	php_hone_claims_wake(shard);
 }
 
@@ -647,12 +575,13 @@ php_hone_store_clear(struct php_hone_member *member)
 	int result = 0;
 	php_hone_settle(member);
 	for (unsigned i = 0; i < store->n_shards; i++) {
-		if (!php_hone_lock(member, i)) {
+		struct php_hone_shard *shard = &store->shards[i];
+		if (!php_hone_lock(member, shard)) {
 			result = -ETIMEDOUT;
 			continue;
 		}
-		clear_shard(store, i);
-		php_hone_unlock(member, i);
+		clear_shard(shard);
+		php_hone_unlock(shard);
 	}
 	uint64_t hits = 0;
 	uint64_t misses = 0;
@@ -671,15 +600,13 @@ php_hone_store_clear(struct php_hone_member *member)
 /* ---- tags ---- */
 
 /*
- * A tag is an entry with a generation. An entry stores the hash and the
- * generation of each of its tags. It is valid while tags with these generations
- * exist. Each generation is used once, so it identifies a tag: two tags of one
- * hash do no harm, and a tag that was evicted and made anew does not make old
- * entries valid.
+ * A tag is an entry with a generation, which is used once. An entry stores the
+ * hash and the generation of each of its tags, and is valid while tags with
+ * these generations exist. So two tags of one hash do no harm, and a tag that
+ * was evicted and made anew does not make old entries valid.
  */
 
-/* A new tag has this count, so that the first turns do not evict it: its
- * entries would be lost. */
+/* The count of a new tag: without the tag, its entries would be lost. */
 #define USED_MOST 3
 
 static const struct php_hone_entry *
@@ -691,10 +618,8 @@ find(struct php_hone_store *store, const struct php_hone_tag *tag)
 		struct php_hone_entry *entry = php_hone_entry_at(store, at);
 		if (entry->kind == PHP_HONE_TAG && entry->hash == tag->hash &&
 			php_hone_get64(&entry->value[0]) == tag->generation) {
-			if (__atomic_load_n(&entry->used, __ATOMIC_RELAXED) !=
-				USED_MOST)
-				__atomic_store_n(&entry->used, USED_MOST,
-					__ATOMIC_RELAXED);
+			if (php_hone_use_of(entry) != USED_MOST)
+				php_hone_set_use(entry, USED_MOST);
 			return entry;
 		}
 		link = &entry->next;
@@ -748,16 +673,16 @@ make(struct php_hone_member *member, const struct php_hone_key *tag,
 	struct php_hone_entry *entry = found.entry;
 	if (entry == NULL) {
 		entry = php_hone_reserve_locked(
-			member, found.i, &room, PHP_HONE_TAG);
+			member, found.shard, &room, PHP_HONE_TAG);
 		if (entry != NULL) {
 			entry->value[0] = new_generation(member->store);
 			entry->used = USED_MOST;
-			php_hone_publish_locked(member, found.i, entry, NULL);
+			php_hone_publish_locked(found.shard, entry, NULL);
 		}
 	}
 	if (entry != NULL)
 		*generation = php_hone_get64(&entry->value[0]);
-	php_hone_unlock(member, found.i);
+	php_hone_unlock(found.shard);
 	return entry != NULL ? 0 : -ENOMEM;
 }
 
@@ -787,6 +712,6 @@ php_hone_store_invalidate_tag(
 	if (found.entry != NULL)
 		php_hone_set64(
 			&found.entry->value[0], new_generation(member->store));
-	php_hone_unlock(member, found.i);
+	php_hone_unlock(found.shard);
 	return 0;
 }

@@ -37,26 +37,25 @@
 /* A store waits for fetches so often, and each time at least so long. */
 #define PATIENCE 8
 #define PATIENCE_NS 20000
-/* After each 1/CLOSE_PAUSE of a shard that is stored, close_in_time() checks
- * whether all slots must be closed. */
+/* After each 1/CLOSE_PAUSE of a shard that is stored, php_hone_hold_back_less()
+ * checks whether all slots must be closed. */
 #define CLOSE_PAUSE 128
 
 void
-php_hone_retire(struct php_hone_store *store, struct php_hone_shard *shard,
-	const uint32_t *offsets, unsigned n)
+php_hone_retire(
+	struct php_hone_shard *shard, const uint32_t *offsets, unsigned n)
 {
 	if (n == 0)
 		return;
 	/* One epoch for all: each of them was unlinked before. */
-	uint64_t epoch = php_hone_epoch_retire(store);
+	uint64_t epoch = php_hone_epoch_retire(shard->store);
 	for (unsigned i = 0; i < n; i++) {
 		struct php_hone_entry *entry =
-			php_hone_entry_at(store, offsets[i]);
+			php_hone_entry_at(shard->store, offsets[i]);
 		php_hone_set64(&entry->retired, epoch);
 		/* The next store is a release: a recovery that sees the state
 		 * also sees the epoch. */
-		php_hone_block_become(
-			store, shard, offsets[i], PHP_HONE_RETIRED);
+		php_hone_block_become(shard, offsets[i], PHP_HONE_RETIRED);
 		entry->link = shard->retired_list;
 		shard->retired_list = offsets[i];
 		shard->n_retired++;
@@ -67,67 +66,58 @@ php_hone_retire(struct php_hone_store *store, struct php_hone_shard *shard,
 	}
 }
 
-typedef void free_fn(struct php_hone_store *store, struct php_hone_shard *shard,
-	uint32_t offset);
-
 /* Free the entries of a list that no reader has. The others go to held_list. */
 static void
-reclaim(struct php_hone_store *store, struct php_hone_shard *shard,
-	const struct php_hone_readers *readers, uint32_t list,
-	free_fn *free_block)
+reclaim_list(struct php_hone_shard *shard, uint32_t *list,
+	void (*free_block)(struct php_hone_shard *shard, uint32_t offset))
 {
-	while (list != 0) {
-		uint32_t at = list;
+	struct php_hone_store *store = shard->store;
+	struct php_hone_readers readers;
+	uint32_t next = *list;
+	if (next == 0)
+		return;
+	php_hone_readers_look(store, &readers);
+	*list = 0;
+	while (next != 0) {
+		uint32_t at = next;
 		struct php_hone_entry *entry = php_hone_entry_at(store, at);
-		list = entry->link;
-		if (php_hone_readers_have(store, readers, entry,
+		next = entry->link;
+		if (php_hone_readers_have(store, &readers, entry,
 			    php_hone_get64(&entry->retired))) {
 			entry->link = shard->held_list;
 			shard->held_list = at;
 			shard->n_held++;
 		} else {
 			shard->n_retired--;
-			free_block(store, shard, at);
+			free_block(shard, at);
 		}
 	}
-}
-
-static void
-reclaim_fresh(struct php_hone_store *store, struct php_hone_shard *shard,
-	free_fn *free_block)
-{
-	uint32_t list = shard->retired_list;
-	if (list == 0)
-		return;
-	struct php_hone_readers readers;
-	php_hone_readers_look(store, &readers);
-	shard->retired_list = 0;
-	reclaim(store, shard, &readers, list, free_block);
 	shard->held_back = (uint32_t)shard->sums[PHP_HONE_RETIRED];
 }
 
 void
-php_hone_reclaim(struct php_hone_store *store, struct php_hone_shard *shard)
+php_hone_reclaim(struct php_hone_shard *shard)
 {
-	reclaim_fresh(store, shard, php_hone_arena_free);
+	reclaim_list(shard, &shard->retired_list, php_hone_arena_free);
 }
 
 void
-php_hone_reclaim_all(struct php_hone_store *store, struct php_hone_shard *shard)
+php_hone_reclaim_all(struct php_hone_shard *shard)
 {
-	reclaim_fresh(store, shard, php_hone_arena_free);
-	uint32_t list = shard->held_list;
-	if (list == 0)
-		return;
-	struct php_hone_readers readers;
-	php_hone_readers_look(store, &readers);
-	shard->held_list = 0;
+	php_hone_reclaim(shard);
 	shard->n_held = 0;
-	reclaim(store, shard, &readers, list, php_hone_arena_free);
-	shard->held_back = (uint32_t)shard->sums[PHP_HONE_RETIRED];
+	reclaim_list(shard, &shard->held_list, php_hone_arena_free);
 	shard->reclaim_at = 2 * shard->n_held + HELD_AT;
 	if (php_hone_much_is_held(shard))
-		php_hone_readers_close(store, PHP_HONE_CLOSE_AFTER);
+		php_hone_readers_close(shard->store, PHP_HONE_CLOSE_AFTER);
+}
+
+void
+php_hone_reclaim_some(struct php_hone_shard *shard)
+{
+	reclaim_list(shard, &shard->retired_list, php_hone_arena_free_quick);
+	if (shard->n_retired >= shard->reclaim_at)
+		php_hone_reclaim_all(shard);
 }
 
 /*
@@ -137,48 +127,41 @@ php_hone_reclaim_all(struct php_hone_store *store, struct php_hone_shard *shard)
  * no such fetch.
  */
 static bool
-wait_and_reclaim(struct php_hone_store *store, struct php_hone_shard *shard)
+wait_and_reclaim(struct php_hone_shard *shard)
 {
 	const struct timespec a_moment = {.tv_nsec = PATIENCE_NS};
 	unsigned waits = 0;
 	for (; waits < PATIENCE; waits++) {
 		struct php_hone_readers readers;
-		php_hone_readers_look(store, &readers);
+		php_hone_readers_look(shard->store, &readers);
 		if (readers.anywhere == UINT64_MAX)
 			break;
 		nanosleep(&a_moment, NULL);
 	}
 	if (waits > 0)
-		php_hone_reclaim_all(store, shard);
+		php_hone_reclaim_all(shard);
 	return waits > 0;
 }
 
-void
-php_hone_reclaim_some(
-	struct php_hone_store *store, struct php_hone_shard *shard)
+/*
+ * Whether all slots must be closed before a block of that many units is stored.
+ *
+ * First condition: readers hold back as much as is live. Eviction would then
+ * free no more than closing does.
+ *
+ * Second condition: free memory would not last until the requests end. They may
+ * also have all that is live. After the closing, each live value may be
+ * replaced once. A new value then lies beside the one that it replaces, and
+ * beside one that is being copied. A sixteenth of the arena is added for what
+ * later requests find, and for free memory in small pieces.
+ */
+static bool
+held_must_end(const struct php_hone_shard *shard, uint32_t units)
 {
-	reclaim_fresh(store, shard, php_hone_arena_free_quick);
-	/* Look at what is held back when there is twice as much as before. */
-	if (shard->n_retired >= shard->reclaim_at)
-		php_hone_reclaim_all(store, shard);
-}
-
-static void
-close_in_time(struct php_hone_store *store, struct php_hone_shard *shard,
-	uint32_t units)
-{
-	/* First free what was held by requests that have ended. */
-	if (php_hone_held_must_end(shard, units))
-		php_hone_reclaim_all(store, shard);
-	if (!php_hone_held_must_end(shard, units)) {
-		shard->closed_at = 0;
-	} else if (shard->held_back >
-		   shard->closed_at + php_hone_free_units(shard) / 8) {
-		/* More than when all slots were closed: the requests that were
-		 * closed still hold back what they had. */
-		php_hone_readers_close(store, 0);
-		shard->closed_at = shard->held_back;
-	}
+	uint64_t live = shard->sums[PHP_HONE_LIVE];
+	return shard->held_back >= live &&
+	       php_hone_free_units(shard) <
+		       2 * (live + units) + php_hone_units_of(shard) / 16;
 }
 
 void
@@ -188,10 +171,21 @@ php_hone_hold_back_less(struct php_hone_member *member,
 	php_hone_member_close(member);
 	if (shard->close_pause > units) {
 		shard->close_pause -= units;
-	} else if (php_hone_held_must_end(shard, units) ||
-		   shard->closed_at != 0) {
-		close_in_time(member->store, shard, units);
-		shard->close_pause = (shard->end - shard->first) / CLOSE_PAUSE;
+		return;
+	}
+	if (held_must_end(shard, units)) {
+		shard->close_pause = php_hone_units_of(shard) / CLOSE_PAUSE;
+		/* First free what was held by requests that have ended. */
+		php_hone_reclaim_all(shard);
+	}
+	if (!held_must_end(shard, units)) {
+		shard->closed_at = 0;
+	} else if (shard->held_back >
+		   shard->closed_at + php_hone_free_units(shard) / 8) {
+		/* More than when all slots were closed: the requests that were
+		 * closed still hold back what they had. */
+		php_hone_readers_close(shard->store, 0);
+		shard->closed_at = shard->held_back;
 	}
 }
 
@@ -237,9 +231,8 @@ php_hone_hold_back_less(struct php_hone_member *member,
 #define AHEAD 8
 
 struct pass {
-	struct php_hone_store *store;
-	struct php_hone_member *packer; /* NULL: evict, and pack nothing */
 	struct php_hone_shard *shard;
+	struct php_hone_member *packer; /* NULL: evict, and pack nothing */
 	uint32_t now;
 	unsigned n;
 	uint32_t units;     /* of victims */
@@ -250,111 +243,86 @@ struct pass {
 			       once one of them found no room */
 	uint64_t cold_left; /* cold entries that may still be passed over */
 	bool found_warm;    /* a victim was warm */
+	bool much;          /* the hand passes over what readers have */
 	uint32_t victims[BATCH];
-	bool look; /* readers is valid */
-	bool much; /* the hand passes over what readers have */
 	struct php_hone_readers readers;
 };
 
-/* `look`: the pass knows what readers have. */
 static void
-pass_begin(struct pass *pass, struct php_hone_store *store,
-	struct php_hone_shard *shard, bool look)
+pass_begin(struct pass *pass, struct php_hone_shard *shard)
 {
 	memset(pass, 0, offsetof(struct pass, victims));
-	pass->store = store;
 	pass->shard = shard;
-	pass->now = php_hone_store_now(store);
+	pass->now = php_hone_store_now(shard->store);
 	/* Readers may have the warm ones: then a longer search is in vain. */
 	if (shard->spare_pause == 0)
 		pass->cold_left = shard->entries / 2 < SPARED
 					  ? shard->entries / 2
 					  : SPARED;
 	pass->much = shard->n_retired > HELD_BACK;
-	pass->look = pass->much || look;
-	if (pass->look)
-		php_hone_readers_look(store, &pass->readers);
+	php_hone_readers_look(shard->store, &pass->readers);
 }
 
 static bool
 pass_had(const struct pass *pass, const struct php_hone_entry *entry)
 {
-	return pass->look && php_hone_readers_have(pass->store, &pass->readers,
-				     entry, UINT64_MAX - 1);
+	return php_hone_readers_have(
+		pass->shard->store, &pass->readers, entry, UINT64_MAX - 1);
 }
 
 static void
 pass_retire(struct pass *pass)
 {
-	php_hone_retire(pass->store, pass->shard, pass->victims, pass->n);
+	php_hone_retire(pass->shard, pass->victims, pass->n);
 	pass->n = 0;
-}
-
-static void
-count_eviction(struct pass *pass)
-{
-	uint32_t *evicted = &pass->store->region->evicted;
-	pass->shard->evictions++;
-	php_hone_set32(&pass->shard->presses, 1);
-	uint32_t none = PHP_HONE_NOT_EVICTED;
-	if (php_hone_get32(evicted) == none)
-		__atomic_compare_exchange_n(evicted, &none, PHP_HONE_EVICTED,
-			false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
-/* Choose one member that reports the first eviction. */
-static void
-report_first(struct php_hone_member *member)
-{
-	uint32_t from = PHP_HONE_EVICTED;
-	if (__atomic_compare_exchange_n(&member->store->region->evicted, &from,
-		    PHP_HONE_REPORTED, false, __ATOMIC_RELAXED,
-		    __ATOMIC_RELAXED))
-		/* The first second is 1. */
-		member->evicted =
-			php_hone_store_now(member->store) <= PHP_HONE_EARLY;
 }
 
 static void
 evict(struct pass *pass, uint32_t offset)
 {
-	uint32_t *link = php_hone_link_of(pass->store, offset);
+	struct php_hone_shard *shard = pass->shard;
+	struct php_hone_entry *entry = php_hone_entry_at(shard->store, offset);
+	uint32_t *link = php_hone_link_of(shard->store, entry->hash, offset);
 	if (link == NULL)
 		return;
-	struct php_hone_entry *entry = php_hone_entry_at(pass->store, offset);
-	if (php_hone_expired(entry, pass->now))
-		pass->shard->expirations++;
-	else
-		count_eviction(pass);
+	if (php_hone_expired(entry, pass->now)) {
+		shard->expirations++;
+	} else {
+		shard->evictions++;
+		php_hone_set32(&shard->presses, 1);
+	}
 	if (php_hone_is_packable(entry))
 		pass->found_warm = true;
 	php_hone_will_retire(entry);
 	php_hone_link(link, entry->next);
-	pass->units += php_hone_word_units(php_hone_get64(&entry->block));
+	pass->units += php_hone_word_units(entry->block);
 	pass->victims[pass->n++] = offset;
 	if (pass->n == BATCH)
 		pass_retire(pass);
 }
 
 static uint32_t
-block_after(const struct php_hone_shard *shard, uint32_t offset, uint64_t word)
+block_after(const struct php_hone_shard *shard, uint32_t offset)
 {
-	uint32_t next = offset + php_hone_word_units(word);
+	uint32_t next = offset + php_hone_units_at(shard, offset);
 	return next == shard->end ? shard->first : next;
 }
 
-static uint8_t
-use_of(const struct php_hone_entry *entry)
+/* The entry of a block, or NULL if the block is not live. */
+static struct php_hone_entry *
+live_at(const struct php_hone_shard *shard, uint32_t offset)
 {
-	return __atomic_load_n(&entry->used, __ATOMIC_RELAXED);
+	return php_hone_state_at(shard, offset) == PHP_HONE_LIVE
+		       ? php_hone_entry_at(shard->store, offset)
+		       : NULL;
 }
 
 static void
 lower_use(struct php_hone_entry *entry)
 {
-	if (use_of(entry) != 0)
-		__atomic_store_n(&entry->used, (uint8_t)(use_of(entry) - 1),
-			__ATOMIC_RELAXED);
+	uint8_t use = php_hone_use_of(entry);
+	if (use != 0)
+		php_hone_set_use(entry, use - 1u);
 }
 
 /*
@@ -366,7 +334,7 @@ leave_to_pack(
 	struct pass *pass, const struct php_hone_entry *entry, uint32_t offset)
 {
 	struct php_hone_member *packer = pass->packer;
-	uint32_t units = php_hone_word_units(php_hone_get64(&entry->block));
+	uint32_t units = php_hone_word_units(entry->block);
 	if (packer == NULL || !php_hone_is_packable(entry))
 		return false;
 	php_hone_set32(&pass->shard->presses, 1);
@@ -385,45 +353,52 @@ leave_to_pack(
 	return true;
 }
 
+/* Count an entry that readers have. Returns whether the hand passes over it. */
+static bool
+pass_over(struct pass *pass, const struct php_hone_entry *entry)
+{
+	uint32_t units = php_hone_word_units(entry->block);
+	if (!pass_had(pass, entry))
+		return false;
+	pass->had += units;
+	/* What closed slots have is not given back if they are closed again. */
+	if (php_hone_is_packable(entry) && units <= PACK_UNITS &&
+		php_hone_readers_hold(
+			pass->shard->store, &pass->readers, entry))
+		pass->had_warm += units;
+	/* To pack what readers have would free nothing. */
+	return pass->much || pass->packer != NULL;
+}
+
 /* The hand looks at one block. */
 static void
 hand_step(struct pass *pass)
 {
 	struct php_hone_shard *shard = pass->shard;
 	uint32_t at = shard->hand;
-	uint64_t word = php_hone_block(pass->store, at);
-	shard->hand = block_after(shard, at, word);
-	if (php_hone_word_state(word) != PHP_HONE_LIVE)
+	struct php_hone_entry *entry = live_at(shard, at);
+	shard->hand = block_after(shard, at);
+	if (entry == NULL)
 		return;
-	struct php_hone_entry *entry = php_hone_entry_at(pass->store, at);
-	bool expired = php_hone_expired(entry, pass->now);
-	if (!expired)
-		pass->seen += php_hone_word_units(word);
-	if (!expired && pass->cold_left != 0 && php_hone_is_cold(entry) &&
+	if (php_hone_expired(entry, pass->now)) {
+		evict(pass, at);
+		return;
+	}
+	pass->seen += php_hone_word_units(entry->block);
+	if (pass->cold_left != 0 && php_hone_is_cold(entry) &&
 		php_hone_warm_goes_first(shard)) {
 		if (--pass->cold_left == 0 && !pass->found_warm)
 			shard->spare_pause = SPARE_PAUSE;
 		return;
 	}
-	if (!expired && pass_had(pass, entry)) {
-		pass->had += php_hone_word_units(word);
-		/* What closed slots have is not given back if they are closed
-		 * again. */
-		if (php_hone_is_packable(entry) &&
-			php_hone_word_units(word) <= PACK_UNITS &&
-			php_hone_readers_hold(
-				pass->store, &pass->readers, entry))
-			pass->had_warm += php_hone_word_units(word);
-		/* To pack what readers have would free nothing. */
-		if (pass->much || pass->packer != NULL)
-			return;
-	}
+	if (pass_over(pass, entry))
+		return;
 	/* A claim is evicted only after its time. Without it, all processes
 	 * would compute the value. */
-	if (!expired && use_of(entry) != 0)
+	if (php_hone_use_of(entry) != 0)
 		lower_use(entry);
-	else if (expired || (entry->kind != PHP_HONE_CLAIM &&
-				    !leave_to_pack(pass, entry, at)))
+	else if (entry->kind != PHP_HONE_CLAIM &&
+		 !leave_to_pack(pass, entry, at))
 		evict(pass, at);
 }
 
@@ -443,17 +418,13 @@ evict_expired(struct pass *pass)
 	}
 	for (unsigned i = 0; i < SWEEP; i++) {
 		uint32_t at = shard->sweep;
-		uint64_t word = php_hone_block(pass->store, at);
-		shard->sweep = block_after(shard, at, word);
-		if (php_hone_word_state(word) == PHP_HONE_LIVE) {
-			struct php_hone_entry *entry =
-				php_hone_entry_at(pass->store, at);
-			if (php_hone_expired(entry, pass->now))
-				evict(pass, at);
-			else if (entry->expires != 0 &&
-				 entry->expires < shard->min_expires)
-				shard->min_expires = entry->expires;
-		}
+		const struct php_hone_entry *entry = live_at(shard, at);
+		shard->sweep = block_after(shard, at);
+		if (entry != NULL && php_hone_expired(entry, pass->now))
+			evict(pass, at);
+		else if (entry != NULL && entry->expires != 0 &&
+			 entry->expires < shard->min_expires)
+			shard->min_expires = entry->expires;
 		if (shard->sweep == shard->first) {
 			shard->sweep = 0;
 			return;
@@ -468,8 +439,8 @@ evict_expired(struct pass *pass)
 static uint64_t
 available(const struct php_hone_shard *shard)
 {
-	return shard->sums[PHP_HONE_FREE] + shard->sums[PHP_HONE_QUICK] +
-	       shard->sums[PHP_HONE_RETIRED] - shard->held_back;
+	return php_hone_free_units(shard) + shard->sums[PHP_HONE_RETIRED] -
+	       shard->held_back;
 }
 
 static bool
@@ -486,27 +457,24 @@ is_short(const struct php_hone_shard *shard)
  * this value takes.
  */
 static void
-look_ahead(struct php_hone_store *store, struct php_hone_shard *shard,
-	uint32_t units)
+look_ahead(struct php_hone_shard *shard, uint32_t units)
 {
 	if (available(shard) >= (uint64_t)AHEAD * units)
 		return;
 	struct pass pass;
-	pass_begin(&pass, store, shard, true);
-	uint64_t live = 0;
+	pass_begin(&pass, shard);
 	uint32_t at = shard->hand;
-	for (unsigned i = 0; i < PACE && live < (uint64_t)AHEAD * 2 * units;
-		i++) {
-		uint64_t word = php_hone_block(store, at);
-		if (php_hone_word_state(word) == PHP_HONE_LIVE) {
-			live += php_hone_word_units(word);
-			if (pass_had(&pass, php_hone_entry_at(store, at)))
-				pass.had += php_hone_word_units(word);
+	for (unsigned i = 0;
+		i < PACE && pass.seen < (uint64_t)AHEAD * 2 * units; i++) {
+		const struct php_hone_entry *entry = live_at(shard, at);
+		if (entry != NULL) {
+			pass.seen += php_hone_word_units(entry->block);
+			(void)pass_over(&pass, entry);
 		}
-		at = block_after(shard, at, word);
+		at = block_after(shard, at);
 	}
-	if (pass.had > live / 2 && pass.had >= units)
-		php_hone_readers_keep_nothing(store);
+	if (pass.had > pass.seen / 2 && pass.had >= units)
+		php_hone_readers_keep_nothing(shard->store);
 }
 
 /* After a pass that could pack: closes all slots if readers have too many warm
@@ -521,7 +489,7 @@ keep_less_warm(const struct pass *pass)
 		return;
 	if (shard->warm_had > shard->warm_seen / WARM_HAD &&
 		php_hone_warm_goes_first(shard))
-		php_hone_readers_close(pass->store, 0);
+		php_hone_readers_close(shard->store, 0);
 	shard->warm_seen = shard->warm_had = 0;
 }
 
@@ -555,9 +523,9 @@ packs_enough(const struct pass *pass)
 static void
 evict_ahead(struct php_hone_member *member, struct php_hone_shard *shard)
 {
-	struct php_hone_store *store = member->store;
+	struct php_hone_store *store = shard->store;
 	struct pass pass;
-	pass_begin(&pass, store, shard, true);
+	pass_begin(&pass, shard);
 	shard->spare_pause -= shard->spare_pause != 0;
 	evict_expired(&pass);
 	if (may_pack(member, shard)) {
@@ -577,12 +545,12 @@ evict_ahead(struct php_hone_member *member, struct php_hone_shard *shard)
 		php_hone_readers_keep_nothing(store);
 	else if (pass.packer != NULL)
 		keep_less_warm(&pass);
-	php_hone_reclaim(store, shard);
+	php_hone_reclaim(shard);
 	if (!pass.much || packs_enough(&pass))
 		return;
 	bool too_little = pass.units < php_hone_reserve_of(shard) / 4;
 	if (too_little) {
-		php_hone_reclaim_all(store, shard);
+		php_hone_reclaim_all(shard);
 		too_little = is_short(shard);
 	}
 	/* Too little was freed: close all slots, and do not try again for PAUSE
@@ -601,32 +569,27 @@ struct window {
 /* Returns the cost of the eviction of a block. Negative if the block cannot be
  * freed now. */
 static int64_t
-window_cost(const struct pass *pass, uint32_t at, uint64_t word)
+window_cost(const struct pass *pass, uint32_t at)
 {
-	const struct php_hone_entry *entry = php_hone_entry_at(pass->store, at);
-	switch (php_hone_word_state(word)) {
-	case PHP_HONE_FREE:
-	case PHP_HONE_QUICK:
+	const struct php_hone_shard *shard = pass->shard;
+	const struct php_hone_entry *entry =
+		php_hone_entry_at(shard->store, at);
+	enum php_hone_state state = php_hone_state_at(shard, at);
+	if (state == PHP_HONE_FREE || state == PHP_HONE_QUICK)
 		return 0;
-	case PHP_HONE_RESERVED:
+	if (state == PHP_HONE_RESERVED ||
+		php_hone_readers_have(shard->store, &pass->readers, entry,
+			state == PHP_HONE_LIVE ? UINT64_MAX - 1
+					       : entry->retired))
 		return -1;
-	case PHP_HONE_RETIRED:
-		return php_hone_readers_have(pass->store, &pass->readers, entry,
-			       entry->retired)
-			       ? -1
-			       : 0;
-	case PHP_HONE_LIVE:
-		break;
-	}
-	if (pass_had(pass, entry))
-		return -1;
-	if (php_hone_expired(entry, pass->now))
+	if (state == PHP_HONE_RETIRED || php_hone_expired(entry, pass->now))
 		return 0;
 	/* The loss of a claim or a tag costs more than its bytes. */
 	int64_t weight = entry->kind == PHP_HONE_VALUE ? 1 : 64;
-	if (php_hone_is_cold(entry) && php_hone_warm_goes_first(pass->shard))
+	if (php_hone_is_cold(entry) && php_hone_warm_goes_first(shard))
 		weight = COLD_WEIGHT;
-	return weight * php_hone_word_units(word) * (1 + 4 * use_of(entry));
+	return weight * php_hone_units_at(shard, at) *
+	       (1 + 4 * php_hone_use_of(entry));
 }
 
 /*
@@ -640,28 +603,27 @@ window_choose(const struct pass *pass, uint32_t units, uint64_t reach,
 	const struct php_hone_shard *shard = pass->shard;
 	struct window w = {shard->hand, 0, 0};
 	uint64_t seen = 0;
-	uint64_t all = shard->end - shard->first;
 	*best = (struct window){0, 0, INT64_MAX};
 	/* A window does not cross the end of the arena, so look at one turn and
 	 * a window more. */
-	for (uint32_t at = shard->hand; seen < all + units;) {
-		uint64_t word = php_hone_block(pass->store, at);
-		uint32_t next = block_after(shard, at, word);
-		int64_t cost = window_cost(pass, at, word);
-		seen += php_hone_word_units(word);
+	for (uint32_t at = shard->hand;
+		seen < (uint64_t)php_hone_units_of(shard) + units;) {
+		uint32_t next = block_after(shard, at);
+		int64_t cost = window_cost(pass, at);
+		seen += php_hone_units_at(shard, at);
 		if (cost < 0) {
 			w = (struct window){next, 0, 0};
 		} else {
-			w.units += php_hone_word_units(word);
+			w.units += php_hone_units_at(shard, at);
 			w.cost += cost;
 		}
 		while (w.units >= units) {
 			if (w.cost < best->cost)
 				*best = w;
-			uint64_t first = php_hone_block(pass->store, w.begin);
-			w.cost -= window_cost(pass, w.begin, first);
-			w.units -= php_hone_word_units(first);
-			w.begin += php_hone_word_units(first);
+			uint32_t first = php_hone_units_at(shard, w.begin);
+			w.cost -= window_cost(pass, w.begin);
+			w.units -= first;
+			w.begin += first;
 		}
 		if (best->units != 0 && seen >= reach)
 			break;
@@ -675,58 +637,51 @@ window_choose(const struct pass *pass, uint32_t units, uint64_t reach,
 /* Evict the cheapest window. The hand goes there, and lowers the counters that
  * it passes. */
 static bool
-window_evict(struct php_hone_store *store, struct php_hone_shard *shard,
-	uint32_t units)
+window_evict(struct php_hone_shard *shard, uint32_t units)
 {
 	struct pass pass;
-	pass_begin(&pass, store, shard, true);
-	uint64_t reach = (shard->end - shard->first) / 16;
+	pass_begin(&pass, shard);
+	uint64_t reach = php_hone_units_of(shard) / 16;
 	if (reach < (uint64_t)units * 8)
 		reach = (uint64_t)units * 8;
-	struct window w = {0, 0, 0};
+	struct window w;
 	if (!window_choose(&pass, units, reach, &w))
 		return false;
-
 	while (shard->hand != w.begin) {
-		uint32_t at = shard->hand;
-		uint64_t word = php_hone_block(store, at);
-		shard->hand = block_after(shard, at, word);
-		if (php_hone_word_state(word) == PHP_HONE_LIVE)
-			lower_use(php_hone_entry_at(store, at));
+		struct php_hone_entry *entry = live_at(shard, shard->hand);
+		if (entry != NULL)
+			lower_use(entry);
+		shard->hand = block_after(shard, shard->hand);
 	}
-	for (uint32_t at = w.begin; at < w.begin + w.units;) {
-		uint64_t word = php_hone_block(store, at);
-		if (php_hone_word_state(word) == PHP_HONE_LIVE)
+	for (uint32_t at = w.begin; at < w.begin + w.units;
+		at += php_hone_units_at(shard, at))
+		if (live_at(shard, at) != NULL)
 			evict(&pass, at);
-		at += php_hone_word_units(word);
-	}
 	pass_retire(&pass);
-	php_hone_reclaim_all(store, shard);
+	php_hone_reclaim_all(shard);
 	return true;
 }
 
 static uint32_t
-room_by_windows(struct php_hone_store *store, struct php_hone_shard *shard,
-	uint32_t units)
+room_by_windows(struct php_hone_shard *shard, uint32_t units)
 {
+	uint32_t offset = 0;
 	/* Try again: a reader may fetch from the window during its eviction. */
-	for (unsigned i = 0; i < 3; i++) {
-		if (!window_evict(store, shard, units))
+	for (unsigned i = 0; i < 3 && offset == 0; i++) {
+		if (!window_evict(shard, units))
 			return 0;
-		uint32_t offset = php_hone_arena_alloc(store, shard, units);
-		if (offset != 0)
-			return offset;
+		offset = php_hone_arena_alloc(shard, units);
 	}
-	return 0;
+	return offset;
 }
 
 static uint32_t
-room_by_hand(struct php_hone_store *store, struct php_hone_shard *shard,
-	uint32_t units)
+room_by_hand(struct php_hone_shard *shard, uint32_t units)
 {
-	for (unsigned round = 0; round < ROUNDS; round++) {
+	uint32_t offset = 0;
+	for (unsigned round = 0; round < ROUNDS && offset == 0; round++) {
 		struct pass pass;
-		pass_begin(&pass, store, shard, false);
+		pass_begin(&pass, shard);
 		/* Cold ones go if a turn has been in vain, and rather than
 		 * windows, whose search is long. */
 		if (shard->pause != 0 || round == ROUNDS - 1)
@@ -734,37 +689,33 @@ room_by_hand(struct php_hone_store *store, struct php_hone_shard *shard,
 		for (unsigned i = 0; i < ROUND && pass.units < 2 * units; i++)
 			hand_step(&pass);
 		pass_retire(&pass);
-		php_hone_reclaim(store, shard);
-		uint32_t offset = php_hone_arena_alloc(store, shard, units);
-		if (offset != 0)
-			return offset;
+		php_hone_reclaim(shard);
+		offset = php_hone_arena_alloc(shard, units);
 	}
-	return 0;
+	return offset;
 }
 
 static uint32_t
-room_by_eviction(struct php_hone_store *store, struct php_hone_shard *shard,
-	uint32_t units)
+room_by_eviction(struct php_hone_shard *shard, uint32_t units)
 {
-	php_hone_reclaim(store, shard);
-	php_hone_arena_drain(store, shard);
-	uint32_t offset = php_hone_arena_alloc(store, shard, units);
+	php_hone_reclaim(shard);
+	php_hone_arena_drain(shard);
+	uint32_t offset = php_hone_arena_alloc(shard, units);
 	if (offset == 0 && units <= SMALL)
-		offset = room_by_hand(store, shard, units);
+		offset = room_by_hand(shard, units);
 	if (offset == 0)
-		offset = room_by_windows(store, shard, units);
+		offset = room_by_windows(shard, units);
 	return offset;
 }
 
 /* A hash of what readers announce, of what waits for them, and of the time in
  * 1/16 seconds. */
 static uint64_t
-failure_sum(
-	const struct php_hone_store *store, const struct php_hone_shard *shard)
+failure_sum(const struct php_hone_shard *shard)
 {
-	return php_hone_readers_sum(
-		store, ((uint64_t)php_hone_store_tick() << 32) +
-			       shard->n_retired + shard->sums[PHP_HONE_LIVE]);
+	return php_hone_readers_sum(shard->store,
+		((uint64_t)php_hone_store_tick() << 32) + shard->n_retired +
+			shard->sums[PHP_HONE_LIVE]);
 }
 
 /* The steps before the search for a free block. */
@@ -772,19 +723,16 @@ static void
 prepare_room(struct php_hone_member *member, struct php_hone_shard *shard,
 	uint32_t units)
 {
-	struct php_hone_store *store = member->store;
 	php_hone_reclaim_first(member, shard, units);
 	if (shard->presses != 0 &&
-		php_hone_free_units(shard) > (shard->end - shard->first) / 4)
+		php_hone_free_units(shard) > php_hone_units_of(shard) / 4)
 		php_hone_set32(&shard->presses, 0);
 	if (units > php_hone_reserve_of(shard) / 4)
-		look_ahead(store, shard, units);
-	if (shard->pause != 0) {
+		look_ahead(shard, units);
+	if (shard->pause != 0)
 		shard->pause--;
-	} else if (is_short(shard)) {
+	else if (is_short(shard))
 		evict_ahead(member, shard);
-		report_first(member);
-	}
 }
 
 /* The steps after it. Readers that hold back too much may have died. */
@@ -792,39 +740,49 @@ static uint32_t
 force_room(struct php_hone_member *member, struct php_hone_shard *shard,
 	uint32_t units)
 {
-	struct php_hone_store *store = member->store;
-	uint32_t offset = room_by_eviction(store, shard, units);
-	report_first(member);
+	uint32_t offset = room_by_eviction(shard, units);
 	if (offset != 0)
 		return offset;
 	php_hone_slots_reap(member, shard);
-	if (units < (shard->end - shard->first) / LARGE)
-		php_hone_readers_keep_nothing(store);
+	if (units < php_hone_units_of(shard) / LARGE)
+		php_hone_readers_keep_nothing(shard->store);
 	else
-		php_hone_readers_close(store, 0);
-	offset = room_by_eviction(store, shard, units);
-	if (offset == 0 && wait_and_reclaim(store, shard))
-		offset = room_by_eviction(store, shard, units);
+		php_hone_readers_close(shard->store, 0);
+	offset = room_by_eviction(shard, units);
+	if (offset == 0 && wait_and_reclaim(shard))
+		offset = room_by_eviction(shard, units);
 	return offset;
+}
+
+/* The member that evicts the first value of the store reports this. */
+static void
+report_first(struct php_hone_member *member)
+{
+	uint32_t *evicted = &member->store->region->evicted;
+	if (__atomic_exchange_n(evicted, 1, __ATOMIC_RELAXED) == 0)
+		/* The first second is 1. */
+		member->evicted =
+			php_hone_store_now(member->store) <= PHP_HONE_EARLY;
 }
 
 uint32_t
 php_hone_make_room(struct php_hone_member *member, struct php_hone_shard *shard,
 	uint32_t units)
 {
-	struct php_hone_store *store = member->store;
+	uint64_t evictions = shard->evictions;
 	prepare_room(member, shard, units);
-	uint32_t offset = php_hone_arena_alloc(store, shard, units);
-	if (offset != 0)
-		return offset;
+	uint32_t offset = php_hone_arena_alloc(shard, units);
 	/* What failed a moment ago fails again without the work. */
-	if (units >= shard->failed_units &&
-		shard->failed_sum == failure_sum(store, shard))
-		return 0;
-	offset = force_room(member, shard, units);
-	if (offset == 0) {
-		shard->failed_units = units;
-		shard->failed_sum = failure_sum(store, shard);
+	if (offset == 0 && (units < shard->failed_units ||
+				   shard->failed_sum != failure_sum(shard))) {
+		offset = force_room(member, shard, units);
+		if (offset == 0) {
+			shard->failed_units = units;
+			shard->failed_sum = failure_sum(shard);
+		}
 	}
+	if (shard->evictions != evictions &&
+		php_hone_get32(&member->store->region->evicted) == 0)
+		report_first(member);
 	return offset;
 }

@@ -128,8 +128,8 @@ struct php_hone_member {
 	struct php_hone_slot *slot; /* NULL: not joined */
 	/* the rest belongs to the store; all zero at first */
 	struct php_hone_entry *reserved; /* neither published nor cancelled */
-	unsigned locked;        /* shards whose mutex it has; a bit each */
-	unsigned stuck;         /* shards whose mutex it could not take */
+	unsigned stuck;         /* shards whose mutex it could not take; a bit
+				   each */
 	uint32_t stuck_at;      /* when that was */
 	uint32_t waited_at;     /* when it waited for memory in vain */
 	unsigned pins, fetches; /* depth of nesting */
