@@ -134,7 +134,8 @@ bool php_hone_early_is_fpm(void);
 /* Whether PHP serves requests, as opposed to one program or one request. */
 bool php_hone_early_is_server(void);
 /* As PHP warns at its start; FPM repeats the line in its own log. */
-void php_hone_early_warning(const char *text);
+void php_hone_early_warning(const char *format, ...)
+	ZEND_ATTRIBUTE_FORMAT(printf, 1, 2);
 /* The same, but only to the log. */
 void php_hone_early_notice(const char *text);
 /* Before FPM forks a worker. */

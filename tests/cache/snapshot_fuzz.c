@@ -19,8 +19,9 @@ read_all(const void *bytes, size_t size)
 		sink = ((const unsigned char *)bytes)[i];
 }
 
-static uint64_t
-sum(const void *bytes, size_t size)
+/* In place of sum.c: a sum that is right if the size is. */
+uint64_t
+php_hone_sum_of(const void *bytes, size_t size)
 {
 	read_all(bytes, size);
 	return size;
@@ -42,10 +43,8 @@ visit(const struct php_hone_snapshot_entry *entry)
 static void
 parse(const uint8_t *data, size_t size)
 {
-	struct php_hone_snapshot snapshot = {
-		.size = size,
-		.sum = sum,
-	};
+	char problem[PHP_HONE_PROBLEM] = "";
+	struct php_hone_snapshot snapshot = {.size = size, .problem = problem};
 	struct php_hone_snapshot_entry entry;
 	unsigned char *bytes = malloc(size != 0 ? size : 1);
 
@@ -59,7 +58,7 @@ parse(const uint8_t *data, size_t size)
 		}
 		if (at != size)
 			abort();
-	} else if (snapshot.problem[0] == '\0') {
+	} else if (problem[0] == '\0') {
 		abort();
 	}
 	free(bytes);

@@ -53,8 +53,14 @@ keep(const char *kind, const char *text)
 }
 
 ZEND_COLD void
-php_hone_early_warning(const char *text)
+php_hone_early_warning(const char *format, ...)
 {
+	char text[2 * MAXPATHLEN + 512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
 	zend_error(E_WARNING, "%s", text);
 	if (php_hone_early_is_fpm())
 		keep("Warning", text);

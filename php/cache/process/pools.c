@@ -10,23 +10,18 @@
 /* A store has room for a name of 31 bytes. */
 #define NAME_ROOM 32
 #define POOLS_MAX 32
-_Static_assert(POOLS_MAX == 32 && NAME_ROOM == 32, "as warnings have it");
 #define NO_POOL                                                                \
 	"hone.cache_pool is empty, and there is no pool of hone.cache_size"
-#define NOT_A_SIZE "the size must be a number such as 64M or 1G"
-
-/* The pool of a process without hone.cache_pool, of hone.cache_size bytes. */
-static const char default_name[] = PHP_HONE_DEFAULT_POOL;
 
 struct pool {
-	char name[NAME_ROOM];
+	char name[NAME_ROOM + 1]; /* of a setting; cut off if it is too long */
 	const char *setting;
-	size_t size;
+	zend_long size;
 	struct php_hone_store *store;
 };
 
 /* State of the process, written before a second thread exists. */
-static struct pool pools[POOLS_MAX];
+static struct pool pools[POOLS_MAX + 1]; /* the last one is never made */
 static unsigned n_pools;
 static struct php_hone_store *chosen;
 static const struct pool *mine; /* the pool of `chosen`, set by choose() */
@@ -34,13 +29,6 @@ static bool has_chosen;
 static const char *off = "the module has not started";
 static pid_t maker;
 static pthread_once_t choose_once;
-
-/* One pool as a setting describes it. */
-struct wanted {
-	const char *setting, *text;
-	char name[NAME_ROOM + 1]; /* cut off if it is too long */
-	zend_long size;
-};
 
 /*
  * A name is part of the path of a snapshot, of the dashboard, and of a label of
@@ -61,17 +49,18 @@ is_name(const char *name)
 	return true;
 }
 
+/* `text`: the pool as its setting describes it. */
 static void
-refuse(const struct wanted *wanted, const char *why)
+refuse(const char *setting, const char *text, const char *why)
 {
-	char text[128];
+	char shown[128];
 
-	snprintf(text, sizeof text, "%s", wanted->text);
-	for (char *at = text; *at != '\0'; at++)
+	snprintf(shown, sizeof shown, "%s", text);
+	for (char *at = shown; *at != '\0'; at++)
 		if (!is_printable(*at))
 			*at = '?';
-	zend_error(E_WARNING, "%s: \"%s\": %s; this pool is off",
-		wanted->setting, text, why);
+	zend_error(E_WARNING, "%s: \"%s\": %s; this pool is off", setting,
+		shown, why);
 }
 
 static bool
@@ -84,10 +73,10 @@ exists(const char *name)
 }
 
 static int
-create(struct pool *pool, size_t size)
+create(struct pool *pool)
 {
 	struct php_hone_store_attr attr = {
-		.size = size,
+		.size = (size_t)pool->size,
 		.slots = (unsigned)HONE_G(cache).slots,
 		.protect = HONE_G(cache).protect,
 		.huge_pages = HONE_G(cache).huge_pages,
@@ -104,75 +93,72 @@ create(struct pool *pool, size_t size)
 		attr.huge_pages = false;
 		error = php_hone_store_create(&pool->store, &attr);
 	}
-	pool->size = size;
 	return error;
 }
 
 /* NULL: there is none. */
 static const char *
-problem_of(const struct wanted *wanted)
+problem_of(const struct pool *pool)
 {
-	if (wanted->size < (zend_long)PHP_HONE_STORE_LEAST ||
-		wanted->size > (zend_long)PHP_HONE_STORE_MOST)
+	if (pool->size < (zend_long)PHP_HONE_STORE_LEAST ||
+		pool->size > (zend_long)PHP_HONE_STORE_MOST)
 		return "the size of a pool must be 1M to 128G";
 	if (n_pools == POOLS_MAX)
 		return "there are 32 pools already";
-	if (wanted->name[0] == '\0' || strlen(wanted->name) >= NAME_ROOM)
+	if (pool->name[0] == '\0' || strlen(pool->name) >= NAME_ROOM)
 		return "a name must have 1 to 31 bytes";
-	if (!is_name(wanted->name))
+	if (!is_name(pool->name))
 		return "a name must have only printable ASCII characters "
 		       "other than \"/\"";
-	if (exists(wanted->name))
+	if (exists(pool->name))
 		return "a pool of this name exists already";
 	return NULL;
 }
 
+/* Make the pool after the last one, whose name, setting and size are set. */
 static void
-make(const struct wanted *wanted)
+make(const char *text)
 {
 	struct pool *pool = &pools[n_pools];
-	const char *problem = problem_of(wanted);
+	const char *problem = problem_of(pool);
 	char why[80];
-	int error;
+	int error = problem == NULL ? create(pool) : 0;
 
-	if (problem != NULL) {
-		refuse(wanted, problem);
-		return;
-	}
-	pool->setting = wanted->setting;
-	strcpy(pool->name, wanted->name);
-	error = create(pool, (size_t)wanted->size);
 	if (error < 0) {
 		snprintf(why, sizeof why, "its memory cannot be mapped: %s",
 			strerror(-error));
-		refuse(wanted, why);
-		return;
+		problem = why;
 	}
-	n_pools++;
+	if (problem != NULL)
+		refuse(pool->setting, text, problem);
+	else
+		n_pools++;
 }
 
 /* NAME=SIZE */
 static void
-make_one(const char *pool)
+make_one(const char *text)
 {
-	struct wanted wanted = {.setting = "hone.cache_pools", .text = pool};
-	const char *equals = strchr(pool, '=');
-	zend_string *text, *problem = NULL;
+	struct pool *pool = &pools[n_pools];
+	const char *equals = strchr(text, '=');
+	zend_string *size, *problem = NULL;
 
+	pool->setting = "hone.cache_pools";
 	if (equals == NULL) {
-		refuse(&wanted, "the form must be NAME=SIZE");
+		refuse(pool->setting, text, "the form must be NAME=SIZE");
 		return;
 	}
-	snprintf(wanted.name, sizeof wanted.name, "%.*s", (int)(equals - pool),
-		pool);
-	text = zend_string_init(equals + 1, strlen(equals + 1), 1);
-	wanted.size = zend_ini_parse_quantity(text, &problem);
-	zend_string_release_ex(text, 1);
+	snprintf(pool->name, sizeof pool->name, "%.*s", (int)(equals - text),
+		text);
+	size = zend_string_init(equals + 1, strlen(equals + 1), 1);
+	pool->size = zend_ini_parse_quantity(size, &problem);
+	zend_string_release_ex(size, 1);
 	if (problem == NULL) {
-		make(&wanted);
+		make(text);
 	} else {
 		zend_string_release(problem);
-		refuse(&wanted, NOT_A_SIZE);
+		refuse(pool->setting, text,
+			"the size must be a number such as 64M or 1G");
 	}
 }
 
@@ -201,24 +187,18 @@ php_hone_pools_command_line(void)
 
 /* Users of APCu keep their settings: apc.shm_size is the size if
  * hone.cache_size is not set. */
-static struct wanted
-default_pool(void)
+static void
+describe_default(struct pool *pool)
 {
-	struct wanted wanted = {
-		.setting = "hone.cache_size",
-		.name = PHP_HONE_DEFAULT_POOL,
-		.size = HONE_G(cache).size,
-	};
-
+	strcpy(pool->name, PHP_HONE_DEFAULT_POOL);
+	pool->setting = "hone.cache_size";
+	pool->size = HONE_G(cache).size;
 	if (php_hone_apcu_offered() && HONE_G(cache).apc.shm_size > 0 &&
 		php_hone_cache_is_set("apc.shm_size") &&
 		!php_hone_cache_is_set("hone.cache_size")) {
-		wanted.setting = "apc.shm_size";
-		wanted.size = HONE_G(cache).apc.shm_size;
+		pool->setting = "apc.shm_size";
+		pool->size = HONE_G(cache).apc.shm_size;
 	}
-	wanted.text =
-		zend_ini_string(wanted.setting, strlen(wanted.setting), 0);
-	return wanted;
 }
 
 void
@@ -226,7 +206,7 @@ php_hone_pools_make(int type)
 {
 	const pthread_once_t once = PTHREAD_ONCE_INIT;
 	const char *list = HONE_G(cache).pools;
-	struct wanted standard = default_pool();
+	struct pool *standard = &pools[0];
 
 	choose_once = once;
 	n_pools = 0;
@@ -234,17 +214,19 @@ php_hone_pools_make(int type)
 	has_chosen = false;
 	maker = getpid();
 	off = NULL;
+	describe_default(standard);
 	if (type == MODULE_TEMPORARY)
 		off = "loaded by dl()";
 	else if (php_hone_pools_command_line() && !HONE_G(cache).cli &&
 		 !(php_hone_apcu_offered() && HONE_G(cache).apc.enable_cli))
 		off = "hone.cache_cli is off";
-	else if (standard.size == 0 && (list == NULL || *list == '\0'))
+	else if (standard->size == 0 && (list == NULL || *list == '\0'))
 		off = "hone.cache_size is 0";
 	if (off != NULL)
 		return;
-	if (standard.size != 0)
-		make(&standard);
+	if (standard->size != 0)
+		make(zend_ini_string(
+			standard->setting, strlen(standard->setting), 0));
 	if (list != NULL)
 		make_list(list);
 	if (n_pools == 0) {
@@ -265,14 +247,11 @@ wanted_name(void)
 {
 	const char *name = HONE_G(cache).pool;
 
-	return name == NULL || *name == '\0' ? default_name : name;
+	return name == NULL || *name == '\0' ? PHP_HONE_DEFAULT_POOL : name;
 }
 
-/*
- * To the log, so that the page of this request has no warning. A site without
- * a cache may be meant, so its processes have one line a minute, by a store
- * that is still mapped.
- */
+/* To the log, so that the page of this request has no warning. A site without a
+ * cache may be meant, so its processes have one line a minute. */
 static ZEND_COLD void
 tell_no_pool(const char *name)
 {
@@ -317,10 +296,8 @@ choose(void)
 	}
 }
 
-/*
- * FPM as a daemon forks after the modules have started. This child is the
- * master and leads a session, unlike a worker.
- */
+/* FPM as a daemon forks after the modules have started. This child is the
+ * master and leads a session, unlike a worker. */
 bool
 php_hone_pools_is_maker(void)
 {
@@ -328,10 +305,8 @@ php_hone_pools_is_maker(void)
 	       (php_hone_early_is_fpm() && getsid(0) == getpid());
 }
 
-/*
- * FPM sets hone.cache_pool in a worker after the fork. The master may run a
- * request before that, for opcache.preload, and must keep all stores.
- */
+/* FPM sets hone.cache_pool in a worker after the fork. The master may run a
+ * request before that, for opcache.preload, and must keep all stores. */
 void
 php_hone_pools_choose(void)
 {
@@ -340,12 +315,8 @@ php_hone_pools_choose(void)
 		pthread_once(&choose_once, choose);
 }
 
-/*
- * fastcgi_param PHP_ADMIN_VALUE and virtual hosts of Apache can name another
- * pool in each request, but the stores of other pools are unmapped. The message
- * goes to the log, because an error handler may turn a warning into an
- * exception.
- */
+/* fastcgi_param PHP_ADMIN_VALUE and virtual hosts of Apache can name another
+ * pool in each request, but the stores of other pools are unmapped. */
 bool
 php_hone_pools_match(void)
 {
@@ -452,14 +423,14 @@ ZEND_COLD void
 php_hone_pools_advise(size_t needs, char *text, size_t room)
 {
 	size_t size = php_hone_store_size_for(
-		needs, mine->size, (unsigned)HONE_G(cache).slots);
+		needs, (size_t)mine->size, (unsigned)HONE_G(cache).slots);
 	char now[24], to[24];
 
-	print_size(now, sizeof now, mine->size);
+	print_size(now, sizeof now, (size_t)mine->size);
 	print_size(to, sizeof to, size);
 	if (size == 0)
 		snprintf(text, room, "divide it");
-	else if (strcmp(mine->name, default_name) == 0)
+	else if (strcmp(mine->name, PHP_HONE_DEFAULT_POOL) == 0)
 		snprintf(text, room, "raise %s, now %s, to %s", mine->setting,
 			now, to);
 	else
@@ -502,7 +473,7 @@ void
 php_hone_pools_add(zval *sizes)
 {
 	for (unsigned i = 0; i < n_pools; i++)
-		add_assoc_long(sizes, pools[i].name, (zend_long)pools[i].size);
+		add_assoc_long(sizes, pools[i].name, pools[i].size);
 }
 
 void

@@ -15,20 +15,7 @@
 #include <hone/hone.h>
 
 #define BUFFER ((size_t)64 << 10)
-
-static int
-open_folder(const char *path, size_t length)
-{
-	char *folder = strndup(path, length);
-	int fd = folder != NULL
-			 ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-			 : -1;
-
-	if (fd < 0)
-		fd = -errno;
-	free(folder);
-	return fd;
-}
+#define SAY(...) snprintf(problem, PHP_HONE_PROBLEM, __VA_ARGS__)
 
 /* rename() would also replace a device. */
 static int
@@ -80,7 +67,8 @@ close_all(struct php_hone_output *output, int error)
 	if (output->file != NULL)
 		fclose(output->file);
 	free(output->buffer);
-	close(output->folder);
+	if (output->folder >= 0)
+		close(output->folder);
 	return error;
 }
 
@@ -89,6 +77,7 @@ php_hone_output_open(
 	struct php_hone_output *output, const char *path, size_t head)
 {
 	const char *name = strrchr(path, '/') + 1;
+	char *folder;
 	int error;
 
 	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -96,18 +85,21 @@ php_hone_output_open(
 	output->name = name;
 	output->size = head;
 	output->file = NULL;
-	output->folder = open_folder(path, (size_t)(name - path));
-	if (output->folder < 0)
-		return output->folder;
+	output->folder = -1;
+	folder = strndup(path, (size_t)(name - path));
 	output->buffer = malloc(BUFFER);
-	error = output->buffer != NULL ? check_target(output) : -ENOMEM;
+	if (folder != NULL && output->buffer != NULL)
+		output->folder =
+			open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	error = output->folder < 0 ? -errno : check_target(output);
+	free(folder);
 	if (error == 0)
 		error = create_temporary(output, head);
 	return error < 0 ? close_all(output, error) : 0;
 }
 
-/* A signal does not interrupt the write() of a regular file. If a file system
- * returns EINTR nevertheless, the save fails, and the earlier file stays. */
+/* If a file system returns EINTR, the save fails, and the earlier file stays.
+ */
 int
 php_hone_output_write(
 	struct php_hone_output *output, const void *bytes, size_t size)
@@ -154,18 +146,16 @@ php_hone_output_finish(
 
 /* A user who can write the file decides which bytes scripts unserialize. */
 static bool
-check_owner(const struct stat *st, char *problem, size_t room)
+check_owner(const struct stat *st, char *problem)
 {
 	if (!S_ISREG(st->st_mode))
-		snprintf(problem, room, "it is not a regular file");
+		SAY("it is not a regular file");
 	else if (st->st_uid != 0 && st->st_uid != geteuid())
-		snprintf(problem, room,
-			"its owner is %ld, not 0 or %ld, the user of this "
-			"process",
+		SAY("its owner is %ld, not 0 or %ld, the user of this "
+		    "process",
 			(long)st->st_uid, (long)geteuid());
 	else if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		snprintf(problem, room,
-			"its mode is %03o: others may write to the file",
+		SAY("its mode is %03o: others may write to the file",
 			(unsigned)(st->st_mode & 0777));
 	else
 		return true;
@@ -174,7 +164,7 @@ check_owner(const struct stat *st, char *problem, size_t room)
 
 int
 php_hone_snapshot_read(const char *path, size_t limit,
-	struct hone_file_data *data, char *problem, size_t room)
+	struct hone_file_data *data, char *problem)
 {
 	/* The check and the read use one descriptor, so that the file cannot be
 	 * replaced between them. O_NONBLOCK, so that open() does not wait for
@@ -190,18 +180,17 @@ php_hone_snapshot_read(const char *path, size_t limit,
 	*problem = '\0';
 	if (fd < 0 || fstat(fd, &st) != 0)
 		error = -errno;
-	else if (check_owner(&st, problem, room))
+	else if (check_owner(&st, problem))
 		error = hone_read_fd(data, fd, &attr);
 	if (fd >= 0)
 		close(fd);
 	if (error == -EFBIG)
-		snprintf(problem, room,
-			"size is %lld bytes, more than four times the size of "
-			"the cache",
+		SAY("size is %lld bytes, more than four times the size of "
+		    "the cache",
 			(long long)st.st_size);
 	else if (error == -ELOOP)
-		snprintf(problem, room, "it is a symbolic link");
+		SAY("it is a symbolic link");
 	else if (error != 0 && *problem == '\0')
-		snprintf(problem, room, "%s", strerror(-error));
+		SAY("%s", strerror(-error));
 	return error;
 }

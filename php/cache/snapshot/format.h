@@ -2,14 +2,12 @@
 #ifndef PHP_HONE_SNAPSHOT_FORMAT_H
 #define PHP_HONE_SNAPSHOT_FORMAT_H
 /*
- * The format of a snapshot file, independent of PHP and of the machine:
- * docs/design/cache.md, "Snapshots". Numbers have their lowest byte first, and
- * a value has the cold form of php/cache/values/cold.h.
+ * The format of a snapshot file, independent of PHP and of the machine. Numbers
+ * have their lowest byte first, nothing is aligned, and a value has the cold
+ * form of php/cache/values/cold.h. Tags are the length of each as a uint16_t,
+ * then the names.
  *
  *	head | record, key, tags, value | record, ...
- *
- * Tags are stored as a uint16_t with the length of each, then the names.
- * Nothing is aligned.
  */
 #include <endian.h>
 #include <limits.h>
@@ -88,16 +86,21 @@ php_hone_snapshot_tag_length(
 	return bytes[0] | (size_t)bytes[1] << 8;
 }
 
+/* Bytes of a problem: the field and its value, or a reason. */
+#define PHP_HONE_PROBLEM 256
+
 struct php_hone_snapshot {
 	/* set by the user */
 	const unsigned char *bytes;
 	size_t size;
-	uint64_t (*sum)(const void *bytes, size_t size);
+	char *problem; /* PHP_HONE_PROBLEM bytes */
 
 	/* set by php_hone_snapshot_parse() */
 	struct php_hone_snapshot_head head;
-	char problem[160]; /* the field and its value */
 };
+
+/* XXH64 with seed 0, https://xxhash.com: sum.c. */
+uint64_t php_hone_sum_of(const void *bytes, size_t size);
 
 /*
  * Check the whole file, but for the values. On failure, returns false and sets
@@ -148,6 +151,6 @@ int php_hone_output_finish(
  */
 struct hone_file_data;
 int php_hone_snapshot_read(const char *path, size_t limit,
-	struct hone_file_data *data, char *problem, size_t room);
+	struct hone_file_data *data, char *problem);
 
 #endif

@@ -18,10 +18,9 @@
 
 /* An entry for the sort. */
 struct place {
-	size_t at;
-	uint64_t number;
-	uint32_t hits;
-	uint8_t used;
+	struct php_hone_snapshot_entry entry;
+	uint64_t number; /* in the file */
+	size_t bytes;    /* in the file */
 };
 
 struct load {
@@ -33,7 +32,6 @@ struct load {
 	uint64_t damaged; /* values */
 	size_t free;      /* bytes of the cache that are not used yet */
 	size_t rest;      /* bytes that the later entries need, if cold */
-	char *problem;    /* PHP_HONE_PROBLEM bytes */
 };
 
 /* By use, descending; then in the order of the file. */
@@ -41,31 +39,29 @@ static int
 by_use(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
+	const struct php_hone_snapshot_record *p = &x->entry.record;
+	const struct php_hone_snapshot_record *q = &y->entry.record;
 
-	if (x->hits != y->hits)
-		return x->hits > y->hits ? -1 : 1;
-	if (x->used != y->used)
-		return x->used > y->used ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
+	if (p->hits != q->hits)
+		return p->hits > q->hits ? -1 : 1;
+	if (p->used != q->used)
+		return p->used > q->used ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
 }
 
 static struct place *
 sort(const struct php_hone_snapshot *snapshot)
 {
-	struct php_hone_snapshot_entry entry;
-	struct place *places;
-	size_t at = sizeof snapshot->head;
-	/* The count was checked: each entry takes more bytes in the file than
-	 * here. */
-	size_t n = (size_t)snapshot->head.entries;
+	size_t at = sizeof snapshot->head, n = (size_t)snapshot->head.entries;
+	/* The count was checked: an entry takes some four times as many bytes
+	 * here as the smallest one in the file. */
+	struct place *places = calloc(n + 1, sizeof *places);
 
-	places = calloc(n + 1, sizeof *places);
 	for (size_t i = 0; places != NULL && i < n; i++) {
-		places[i].at = at;
+		size_t begin = at;
+		php_hone_snapshot_entry_at(snapshot, &at, &places[i].entry);
 		places[i].number = i;
-		php_hone_snapshot_entry_at(snapshot, &at, &entry);
-		places[i].hits = entry.record.hits;
-		places[i].used = entry.record.used;
+		places[i].bytes = at - begin;
 	}
 	if (places != NULL)
 		qsort(places, n, sizeof *places, by_use);
@@ -117,7 +113,7 @@ make_value(struct load *load, const struct php_hone_snapshot_entry *from,
 		phrase = "its flags are wrong";
 	}
 	if (load->damaged++ == 0)
-		snprintf(load->problem, PHP_HONE_PROBLEM,
+		snprintf(load->snapshot.problem, PHP_HONE_PROBLEM,
 			"the value of entry %" PRIu64 ": %s", number, phrase);
 	return false;
 }
@@ -188,7 +184,6 @@ static zend_long
 store_all(struct load *load, const struct place *places)
 {
 	struct php_hone_snapshot *snapshot = &load->snapshot;
-	struct php_hone_snapshot_entry entry;
 	int64_t now = time(NULL);
 	zend_long stored = 0;
 
@@ -198,19 +193,16 @@ store_all(struct load *load, const struct place *places)
 	load->rest = snapshot->size - sizeof snapshot->head +
 		     (size_t)snapshot->head.entries * HEAD;
 	for (uint64_t i = 0; i < snapshot->head.entries; i++) {
-		size_t at = places[i].at;
-		uint32_t left;
-		php_hone_snapshot_entry_at(snapshot, &at, &entry);
-		load->rest -= HEAD + at - places[i].at;
-		left = entry.record.left;
-		if (left != 0 && left <= load->elapsed)
-			continue;
-		if (make_value(load, &entry, places[i].number))
-			stored += store(load, &entry);
+		const struct place *place = &places[i];
+		uint32_t left = place->entry.record.left;
+		load->rest -= HEAD + place->bytes;
+		if ((left == 0 || left > load->elapsed) &&
+			make_value(load, &place->entry, place->number))
+			stored += store(load, &place->entry);
 	}
 	if (load->damaged > 1) {
-		size_t end = strlen(load->problem);
-		snprintf(load->problem + end, PHP_HONE_PROBLEM - end,
+		size_t end = strlen(load->snapshot.problem);
+		snprintf(load->snapshot.problem + end, PHP_HONE_PROBLEM - end,
 			"; %" PRIu64 " values are damaged", load->damaged);
 	}
 	return stored;
@@ -222,14 +214,11 @@ load_all(struct load *load)
 	struct place *places;
 	zend_long stored;
 
-	if (!php_hone_snapshot_parse(&load->snapshot)) {
-		snprintf(load->problem, PHP_HONE_PROBLEM, "%s",
-			load->snapshot.problem);
+	if (!php_hone_snapshot_parse(&load->snapshot))
 		return -1;
-	}
 	places = sort(&load->snapshot);
 	if (places == NULL) {
-		snprintf(load->problem, PHP_HONE_PROBLEM, "%s",
+		snprintf(load->snapshot.problem, PHP_HONE_PROBLEM, "%s",
 			strerror(ENOMEM));
 		return -1;
 	}
@@ -250,8 +239,8 @@ load_file(struct load *load, const char *path, bool *missing)
 	int error;
 
 	php_hone_store_info(&load->member, &info);
-	error = php_hone_snapshot_read(path, info.size * LIMIT, &data,
-		load->problem, PHP_HONE_PROBLEM);
+	error = php_hone_snapshot_read(
+		path, info.size * LIMIT, &data, load->snapshot.problem);
 	*missing = error == -ENOENT;
 	if (error < 0)
 		return -1;
@@ -269,24 +258,17 @@ zend_long
 php_hone_snapshot_load(struct php_hone_store *store, const char *path,
 	bool *missing, char *problem)
 {
-	struct load *load = calloc(1, sizeof *load);
+	struct load load = {.snapshot.problem = problem};
 	zend_long stored = -1;
 
 	*missing = false;
 	*problem = '\0';
-	if (load == NULL) {
-		snprintf(problem, PHP_HONE_PROBLEM, "%s", strerror(ENOMEM));
-		return -1;
-	}
-	load->problem = problem;
-	load->snapshot.sum = php_hone_sum_of;
-	if (php_hone_member_join(&load->member, store) < 0) {
+	if (php_hone_member_join(&load.member, store) < 0) {
 		snprintf(problem, PHP_HONE_PROBLEM,
 			"more processes than hone.cache_slots use the cache");
 	} else {
-		stored = load_file(load, path, missing);
-		php_hone_member_leave(&load->member);
+		stored = load_file(&load, path, missing);
+		php_hone_member_leave(&load.member);
 	}
-	free(load);
 	return stored;
 }

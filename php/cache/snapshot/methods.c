@@ -55,19 +55,6 @@ can_be_written(const char *path, const char **problem)
 	return false;
 }
 
-/* Warns as PHP does at its start. */
-static ZEND_COLD void
-complain(const char *format, ...)
-{
-	char text[2 * MAXPATHLEN + PHP_HONE_PROBLEM];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
-	va_end(arguments);
-	php_hone_early_warning(text);
-}
-
 static void
 load_pool(const char *pool, struct php_hone_store *store)
 {
@@ -76,19 +63,21 @@ load_pool(const char *pool, struct php_hone_store *store)
 	bool missing, loaded;
 
 	if (!path_of(pool, path, &phrase)) {
-		complain("hone.cache_snapshot: \"%s\", pool \"%s\": %s; there "
-			 "is no snapshot",
+		php_hone_early_warning(
+			"hone.cache_snapshot: \"%s\", pool \"%s\": %s; there "
+			"is no snapshot",
 			HONE_G(cache).snapshot, pool, phrase);
 		return;
 	}
 	loaded = php_hone_snapshot_load(store, path, &missing, problem) >= 0 ||
 		 missing;
 	if (problem[0] != '\0' && !missing)
-		complain("hone.cache_snapshot: %s: %s%s", path, problem,
-			loaded ? "" : "; the cache is empty");
+		php_hone_early_warning("hone.cache_snapshot: %s: %s%s", path,
+			problem, loaded ? "" : "; the cache is empty");
 	if (loaded && !can_be_written(path, &phrase))
-		complain("hone.cache_snapshot: %s: the folder is not "
-			 "writable: %s; the cache will not be saved",
+		php_hone_early_warning(
+			"hone.cache_snapshot: %s: the folder is not "
+			"writable: %s; the cache will not be saved",
 			path, phrase);
 }
 

@@ -9,9 +9,7 @@
 #define USED_MOST 3
 
 #define FAIL(snapshot, ...)                                                    \
-	(snprintf(                                                             \
-		 (snapshot)->problem, sizeof(snapshot)->problem, __VA_ARGS__), \
-		false)
+	(snprintf((snapshot)->problem, PHP_HONE_PROBLEM, __VA_ARGS__), false)
 
 static bool
 expect(struct php_hone_snapshot *snapshot, const char *name, uint64_t is,
@@ -40,12 +38,12 @@ parse_head(struct php_hone_snapshot *snapshot)
 	return expect(snapshot, "format", head->format,
 		       PHP_HONE_SNAPSHOT_FORMAT) &&
 	       expect(snapshot, "checksum of the head", head->head_sum,
-		       snapshot->sum(snapshot->bytes,
+		       php_hone_sum_of(snapshot->bytes,
 			       offsetof(struct php_hone_snapshot_head,
 				       head_sum))) &&
 	       expect(snapshot, "size", snapshot->size, head->size) &&
 	       expect(snapshot, "checksum", head->body_sum,
-		       snapshot->sum(snapshot->bytes + sizeof *head,
+		       php_hone_sum_of(snapshot->bytes + sizeof *head,
 			       snapshot->size - sizeof *head)) &&
 	       expect(snapshot, "zero", head->zero, 0);
 }
@@ -125,7 +123,6 @@ parse_entries(struct php_hone_snapshot *snapshot)
 bool
 php_hone_snapshot_parse(struct php_hone_snapshot *snapshot)
 {
-	snapshot->problem[0] = '\0';
 	return parse_head(snapshot) && parse_entries(snapshot);
 }
 

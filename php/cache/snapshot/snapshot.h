@@ -13,7 +13,7 @@
 #include "../cache.h"
 #include "format.h"
 
-/* ---- sum.c: XXH64 with seed 0, https://xxhash.com, of PHP's ext/hash ---- */
+/* ---- sum.c: php_hone_sum_of() of parts ---- */
 
 struct php_hone_sum {
 	_Alignas(64) unsigned char context[256];
@@ -22,11 +22,8 @@ struct php_hone_sum {
 void php_hone_sum_begin(struct php_hone_sum *sum);
 void php_hone_sum_add(struct php_hone_sum *sum, const void *bytes, size_t size);
 uint64_t php_hone_sum_end(struct php_hone_sum *sum);
-uint64_t php_hone_sum_of(const void *bytes, size_t size);
 
 /* ---- save.c, load.c ---- */
-
-#define PHP_HONE_PROBLEM 256
 
 /*
  * Both use their own slot and no memory of the request, so they never leave by
