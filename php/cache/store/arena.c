@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The mapping, its layout, and the blocks of each arena. */
+#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,6 +148,7 @@ static int
 fill(struct php_hone_store *store, const struct php_hone_store_attr *attr)
 {
 	struct php_hone_region *region = store->region;
+	assert(region != NULL);
 	if (attr->name != NULL)
 		snprintf(region->name, sizeof region->name, "%s", attr->name);
 	region->start = (int64_t)time(NULL);

@@ -2,12 +2,10 @@
 #ifndef PHP_HONE_STORE_INNER_H
 #define PHP_HONE_STORE_INNER_H
 /*
- * The structures that the files of the store share.
- *
- * An offset is a number of units of 64 bytes from the begin of the mapping. The
- * header is at 0, so 0 stands for no block. Shared words are plain integers
- * that only the functions below and __atomic builtins access, so store.h needs
- * no _Atomic.
+ * The structures that the files of the store share. An offset is a number of
+ * units of 64 bytes from the begin of the mapping. The header is at 0, so 0
+ * stands for no block. Shared words are plain integers that only the functions
+ * below and __atomic builtins access.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -28,11 +26,9 @@
 /* Units of the largest arena: the classes end there. */
 #define PHP_HONE_ARENA_MOST ((uint32_t)1 << 29)
 
-/*
- * What a process announces to writers. epoch.c has the protocol. Only the owner
- * writes the words, with two exceptions: writers change `close`, and whoever
- * finds a dead owner clears its slot.
- */
+/* What a process announces to writers: epoch.c. Only the owner writes the
+ * words, but writers change `close`, and whoever finds a dead owner clears its
+ * slot. */
 struct php_hone_slot {
 	uint64_t pin;  /* the epoch at which the request began; 0: none */
 	uint64_t busy; /* 0, or what the fetch in progress may look at */
@@ -75,7 +71,7 @@ struct php_hone_shard {
 	uint32_t spare_pause; /* calls of evict_ahead() that spare no cold
 				 entries */
 	/* Units that the hand has looked at, and those of them that open slots
-	 * have and that could be packed: keep_less_warm(). */
+	 * have and that could be packed. */
 	uint32_t warm_seen, warm_had;
 	/* The last request for room that failed, and why: failure_sum(). */
 	uint32_t failed_units;
@@ -113,10 +109,8 @@ struct php_hone_region {
 	uint64_t epoch __attribute__((aligned(64)));
 } __attribute__((aligned(64)));
 
-/*
- * The handle of a process, constant after php_hone_store_create(). It has what
- * readers need of a shard, since writers change the cache lines of the shard
- * itself.
+/* The handle of a process, constant after php_hone_store_create(). It has what
+ * readers need of a shard: writers change the cache lines of the shard itself.
  */
 struct php_hone_store {
 	unsigned char *rw; /* where writers write */
@@ -283,11 +277,8 @@ void php_hone_reclaim_all(struct php_hone_shard *shard);
 /* The same as php_hone_reclaim(), but small blocks become quick. Looks at what
  * is held back, too, if there is twice as much as at the last look. */
 void php_hone_reclaim_some(struct php_hone_shard *shard);
-/*
- * Call this when readers hold back much and so many units are stored. Closes
- * the member's own slot. Closes all others, too, if free memory would not last
- * otherwise.
- */
+/* Before so many units are stored, if readers hold back much. Closes the
+ * member's own slot, and all others if free memory would not last otherwise. */
 void php_hone_hold_back_less(struct php_hone_member *member,
 	struct php_hone_shard *shard, uint32_t units);
 

@@ -535,17 +535,17 @@ php_hone_store_change(struct php_hone_member *member,
 	if (!php_hone_lock_key(member, key, PHP_HONE_VALUE, &found))
 		return -ETIMEDOUT;
 	struct php_hone_entry *entry = found.entry;
-	uint64_t now = entry != NULL ? php_hone_get64(&entry->value[0]) : 0;
 	int result = 0;
-	if (!valid(member, found.link)) {
+	if (entry == NULL || !valid(member, found.link)) {
 		result = -ENOENT;
 	} else if ((uint8_t)entry->value[1] != change->type ||
 		   entry->flags != 0 ||
-		   (change->compare && now != change->old)) {
+		   (change->compare && entry->value[0] != change->old)) {
 		result = -ECANCELED;
 	} else {
-		change->result =
-			change->compare ? change->by : now + change->by;
+		change->result = change->by;
+		if (!change->compare)
+			change->result += entry->value[0];
 		__atomic_store_n(
 			&entry->value[0], change->result, __ATOMIC_RELEASE);
 	}

@@ -60,10 +60,9 @@
  *
  * Other files: claim.c (one process computes a value), info.c (figures).
  *
- * Functions return 0 or a negative errno, unless their comment differs. A
- * function that writes, claims or waits also returns -ETIMEDOUT: a process has
- * the mutex of the shard for a tenth of a second. It is stopped, or has lost
- * the CPU.
+ * Functions return 0 or a negative errno. One that writes, claims or waits also
+ * returns -ETIMEDOUT: a process that is stopped, or has lost the CPU, has the
+ * mutex of the shard for a tenth of a second.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,31 +75,22 @@ struct php_hone_store;
 #define PHP_HONE_STORE_MOST ((size_t)1 << 37)
 
 struct php_hone_store_attr {
-	/* bytes of the mapping, PHP_HONE_STORE_LEAST to _MOST; rounded up to
-	 * a huge page */
-	size_t size;
-	/* 0: one for each 16 MiB, at most 16 */
-	unsigned shards;
+	size_t size;     /* of the mapping; rounded up to a huge page */
+	unsigned shards; /* 0: one for each 16 MiB, at most 16 */
 	/* processes and threads that may read at one time; 0: 1024; fewer if
 	 * they would take more than an eighth of the mapping */
 	unsigned slots;
-	/* two views: readers have one without the right to write */
-	bool protect;
-	/* explicit huge pages; -ENOMEM if the system has none free */
-	bool huge_pages;
-	/* the pages are touched at once: a store then costs no page fault */
-	bool populate;
-	/* at most 31 bytes, copied */
-	const char *name;
+	bool protect;     /* readers have a view without the right to write */
+	bool huge_pages;  /* explicit ones; -ENOMEM if none are free */
+	bool populate;    /* all pages are allocated now */
+	const char *name; /* at most 31 bytes, copied; may be NULL */
 };
 
 /* Make a store. Call this before the processes that share it are forked. */
 int php_hone_store_create(
 	struct php_hone_store **store, const struct php_hone_store_attr *attr);
-/*
- * Returns a size above `now` of a store with so many slots that has room for a
- * value of so many bytes, or 0. A value lies in one shard.
- */
+/* Returns a size above `now` of a store with so many slots that has room for a
+ * value of so many bytes, or 0. */
 size_t php_hone_store_size_for(size_t bytes, size_t now, unsigned slots);
 /* Unmap it in this process. Other processes keep theirs. */
 void php_hone_store_unmap(struct php_hone_store *store);
@@ -118,10 +108,9 @@ bool php_hone_store_contains(
 #define PHP_HONE_PACK_BYTES ((size_t)256 << 10)
 
 /*
- * One process, or one thread of a ZTS server, as it uses a store. Calls with
- * one member come from one thread at a time. After fork(), the child has a copy
- * of the parent's member: the child calls php_hone_member_forget(), and then
- * joins.
+ * One process, or one thread of a ZTS server. Calls with one member come from
+ * one thread at a time. After fork(), the child has a copy of the parent's
+ * member: the child calls php_hone_member_forget(), and then joins.
  */
 struct php_hone_member {
 	struct php_hone_store *store;
@@ -134,9 +123,8 @@ struct php_hone_member {
 	uint32_t waited_at;     /* when it waited for memory in vain */
 	unsigned pins, fetches; /* depth of nesting */
 	bool open;              /* of the last fetch; see "A fetch" below */
-	/* The first eviction of the store came within PHP_HONE_EARLY seconds,
-	 * and this member is to report it: php_hone_store_info(). The caller
-	 * clears this. One member of all gets it. */
+	/* This member made the first eviction of the store, within
+	 * PHP_HONE_EARLY seconds. The caller clears this. */
 	bool evicted;
 	/* The caller sets this, and calls php_hone_store_to_pack() after each
 	 * store until n_packs is 0. */
@@ -161,11 +149,10 @@ int php_hone_member_join(
 void php_hone_member_leave(struct php_hone_member *member);
 void php_hone_member_forget(struct php_hone_member *member);
 /*
- * The child may call this instead of php_hone_member_forget(), if the parent
- * was pinned and had no fetch in progress. Joins, pinned once, so that what the
- * parent had found stays valid here, too. The parent must stay pinned until
- * this returns. -EAGAIN as above; then the member is as after
- * php_hone_member_forget().
+ * Instead of php_hone_member_forget(), if the parent was pinned, had no fetch
+ * in progress, and stays pinned until this returns. Joins, pinned once, so that
+ * what the parent had found stays valid in the child. -EAGAIN as above; then
+ * the member is as after php_hone_member_forget().
  */
 int php_hone_member_inherit(struct php_hone_member *member);
 
@@ -178,9 +165,9 @@ enum php_hone_kind {
 };
 
 /*
- * An entry. Readers find it without a mutex. Only fields that are marked
- * "atomic" change while a reader can have it. An entry begins at a multiple of
- * 64 bytes, and so does the value's data, which follows the key and the tags.
+ * Readers find an entry without a mutex. Only fields that are marked "atomic"
+ * change while a reader can have it. An entry begins at a multiple of 64 bytes,
+ * and so do the data, unless they are cold.
  */
 struct php_hone_entry {
 	uint64_t block;    /* arena.h: size and state; atomic */
@@ -190,9 +177,8 @@ struct php_hone_entry {
 	uint64_t birth;    /* epoch of publication */
 	uint64_t retired;  /* 0; a mark shortly before its removal, then the
 			      epoch of the removal; atomic */
-	uint64_t value[2]; /* the caller's, but for PHP_HONE_PACKABLE; the
-			      owner of the shard's mutex may change [0],
-			      atomic */
+	uint64_t value[2]; /* the caller's, but for PHP_HONE_PACKABLE; [0] is
+			      atomic: the mutex's owner changes it */
 	uint32_t created;  /* seconds since the store was made */
 	uint32_t expires;  /* the same clock; 0: never */
 	uint32_t key_len;
@@ -210,19 +196,17 @@ struct php_hone_entry {
 	};
 	uint32_t hits; /* sampled; atomic, may be lost */
 	uint32_t date; /* seconds since 1970, when it was created */
-	/* The caller's head of the key, then the key and a NUL, then the tags.
-	 * write.c makes a zend_string of head and key, so they are aligned like
-	 * one. */
+	/* The caller's head of the key, then the key and a NUL: a zend_string.
+	 * Then the tags. */
 	unsigned char bytes[] __attribute__((aligned(8)));
 };
 
 /*
- * A value has two forms. The caller makes both: the *warm* one, whose data
+ * A value has two forms, which the caller makes: the *warm* one, whose data
  * readers use in place, and the shorter *cold* one, whose data they read within
- * the fetch. php_hone_store_presses() says when to store the cold one. While
- * memory is short, warm entries that could be cold are evicted before cold ones
- * as long as they take more than a tenth of their shard, and the hand finds
- * some that readers do not have.
+ * the fetch. While memory is short, warm entries that could be cold are evicted
+ * first, as long as they take more than a tenth of their shard and readers do
+ * not have them.
  */
 #define PHP_HONE_COLD                                                          \
 	0x80 /* of entry.flags; the caller sets it, but of twins */
@@ -243,26 +227,22 @@ struct php_hone_key {
 	uint64_t hash;
 };
 
-/*
- * Between pin and unpin, what an open fetch found stays valid. A pin may be
- * nested; the first and the last count. The last unpin cancels a reservation
- * that was not published.
- */
+/* Between pin and unpin, what an open fetch found stays valid. Pins nest. The
+ * last unpin cancels a reservation that was not published. */
 void php_hone_member_pin(struct php_hone_member *member);
 void php_hone_member_unpin(struct php_hone_member *member);
 
 /*
- * A fetch. Each of these three begins one, also if it finds nothing, and
- * php_hone_fetch_end() ends it. Until then, what it found is valid. After that,
- * it is valid until the last unpin if the member is open: it has a pin, and its
- * slot is not closed. Copy before the end if not. `open` does not change until
- * the fetch ends.
+ * Each of these three begins a fetch, also if it finds nothing, and
+ * php_hone_fetch_end() ends it. Until then, what it found is valid; after that,
+ * until the last unpin, if it is not cold and the member is open: it has a pin,
+ * and its slot is not closed. `open` does not change until the fetch ends.
  *
  * A fetch may begin within another one. If the two look at different keys,
  * writers free little until the inner one ends.
  */
 /* The live entry of a key that has not expired, or NULL. Counts a hit or a miss
- * in the slot. A cold entry is valid until the end of the fetch alone. */
+ * in the slot. */
 const struct php_hone_entry *php_hone_fetch_find(
 	struct php_hone_member *member, const struct php_hone_key *key);
 /* The same, without counting, and also if it has expired. */
@@ -282,11 +262,9 @@ void php_hone_member_close(struct php_hone_member *member);
 /* Seconds since the store was made, from a coarse clock. */
 uint32_t php_hone_store_now(const struct php_hone_store *store);
 
-/*
- * What php_hone_fetch_find() would return, if it has returned that entry since
+/* What php_hone_fetch_find() would return, if it has returned that entry since
  * the pin; or NULL, also if it would find one. Only while pinned; needs no
- * fetch, and the entry stays valid until the last unpin. Counts a hit.
- */
+ * fetch, and the entry stays valid until the last unpin. Counts a hit. */
 const struct php_hone_entry *php_hone_store_known(
 	struct php_hone_member *member, const struct php_hone_key *key);
 
@@ -304,23 +282,22 @@ struct php_hone_room {
 
 /* Bytes of a cold entry besides its data. */
 size_t php_hone_store_others(size_t key_len, unsigned n_tags);
-/* Whether memory is short for a key of this hash, so that a value with a cold
- * form should be stored in this form. */
+/* Whether memory is short for a key of this hash: store the cold form. */
 bool php_hone_store_presses(
 	const struct php_hone_member *member, uint64_t hash);
 
 /*
- * Take a block for an entry, which is not visible to others yet. The entry's
- * head and key are filled in. The caller fills value, flags, the head of the
- * key, and the data. Evicts if needed. -ENOMEM if there is no room, -EFBIG if
- * the entry is larger than a shard can ever hold, -EINVAL if the key or a tag
- * is longer than PHP_HONE_KEY_MOST or there are more than 255 tags.
+ * Take a block for an entry, which is not visible to others yet; evict if
+ * needed. The caller fills value, flags, the head of the key, and the data.
+ * -ENOMEM if there is no room, -EFBIG if the entry is larger than a shard can
+ * ever hold, -EINVAL if the key or a tag is longer than PHP_HONE_KEY_MOST or
+ * there are more than 255 tags.
  *
  * A member has one reservation at a time. For a small block, the shard's mutex
  * is kept until the entry is published: the caller does nothing in between that
  * may leave by longjmp(), call PHP code or sleep. If that happens nevertheless,
  * the next call that writes, waits or reads figures, the last unpin, or leaving
- * cancels the reservation. Until then other writers of the shard wait.
+ * cancels the reservation.
  *
  * *entry is the address to write to. With attr.protect, readers see the entry
  * at another address: php_hone_store_view().
@@ -331,14 +308,11 @@ int php_hone_store_reserve(struct php_hone_member *member,
 void *php_hone_store_view(const struct php_hone_store *store, void *writable);
 
 /*
- * The other form of an entry that a fetch in progress has found: a *twin*. It
- * is no store: it keeps the times, hits and generations of tags, and ends no
- * claim.
- *
- * Reserve as php_hone_store_reserve() does, but without a wait: NULL if another
- * member has the mutex, or if the entry was removed. A warm twin takes only
- * memory that is free, and while memory is short only a tenth of a shard. The
- * caller fills value, and the data.
+ * Reserve the other form of an entry that a fetch in progress has found: a
+ * *twin*. It keeps the times, hits and generations of tags, and ends no claim.
+ * NULL if another member has the mutex, or if the entry was removed. A warm
+ * twin takes only memory that is free, and while memory is short only a tenth
+ * of a shard. The caller fills value, and the data.
  */
 struct php_hone_entry *php_hone_store_reserve_twin(
 	struct php_hone_member *member, const struct php_hone_entry *of,
@@ -351,9 +325,7 @@ void php_hone_store_publish_twin(struct php_hone_member *member,
  * While memory is short, the hand leaves warm entries that it would evict to be
  * packed: the caller puts cold twins in their place. Begins a fetch of the next
  * one, which php_hone_fetch_end() ends, and returns the entry. NULL, and no
- * fetch begins, if there is none. A member that packs none of them loses
- * nothing: the hand evicts when memory gets shorter. After 32 in vain, it
- * leaves none for a while.
+ * fetch begins, if there is none.
  */
 const struct php_hone_entry *php_hone_store_to_pack(
 	struct php_hone_member *member);
@@ -387,10 +359,8 @@ struct php_hone_change {
 	uint64_t result; /* set if this succeeds: the new value[0] */
 };
 
-/*
- * Change value[0] of a key's entry in place. -ENOENT; -ECANCELED if the type or
- * the old number is another one, or if flags are not 0.
- */
+/* -ENOENT; -ECANCELED if the type or the old number is another one, or if flags
+ * are not 0. */
 int php_hone_store_change(struct php_hone_member *member,
 	const struct php_hone_key *key, struct php_hone_change *change);
 
@@ -398,11 +368,10 @@ int php_hone_store_change(struct php_hone_member *member,
 int php_hone_store_clear(struct php_hone_member *member);
 
 /*
- * Call `visit` with every live value, each once. Entries that are added or
- * removed during the walk may be missed. No mutex is held, so `visit` may call
- * any function of the store. The entry is valid until `visit` returns; if the
- * caller is between php_hone_fetch_begin() and _end(), until that end. Such a
- * fetch should be short.
+ * Call `visit` with every live value, each once, but for entries that are added
+ * or removed meanwhile. No mutex is held, so `visit` may call any function of
+ * the store. The entry is valid until `visit` returns; if the caller is between
+ * php_hone_fetch_begin() and _end(), until that end.
  *
  * When `visit` returns false, the walk ends after the entries of its bucket,
  * which are few. *cursor is 0 at first. A later call continues at *cursor,
@@ -414,17 +383,12 @@ void php_hone_store_walk(struct php_hone_member *member, uint64_t *cursor,
 
 /* ---- tags ---- */
 
-/*
- * Make every entry that has this tag invalid. 0 also if there is none; -EINVAL
- * if the tag is longer than PHP_HONE_KEY_MOST. The eviction of a tag makes its
- * entries invalid, too.
- */
+/* Make every entry that has this tag invalid. 0 also if there is none; -EINVAL
+ * if the tag is longer than PHP_HONE_KEY_MOST. */
 int php_hone_store_invalidate_tag(
 	struct php_hone_member *member, const struct php_hone_key *tag);
-/*
- * The name of a tag of an entry, 0 to n_tags - 1. Only after
- * php_hone_fetch_begin(); the name is valid until the end of that fetch.
- * Returns false if the tag was invalidated or evicted.
+/* The name of a tag of an entry, valid until the end of the caller's
+ * php_hone_fetch_begin(). Returns false if the tag was invalidated or evicted.
  */
 bool php_hone_store_tag(struct php_hone_member *member,
 	const struct php_hone_entry *entry, unsigned i,
@@ -434,9 +398,9 @@ bool php_hone_store_tag(struct php_hone_member *member,
 
 /*
  * Claim a key for `seconds`. -EBUSY if another living process has claimed it
- * and its time has not passed. -EINVAL if the key is too long; such a call
- * cancels no reservation. A claim ends by php_hone_store_unclaim(), by
- * publishing the key, by time, or by the end of the process.
+ * and its time has not passed. -EINVAL if the key is too long. A claim ends by
+ * php_hone_store_unclaim(), by publishing the key, by time, or by the end of
+ * the process.
  */
 int php_hone_store_claim(struct php_hone_member *member,
 	const struct php_hone_key *key, uint32_t seconds);
@@ -494,15 +458,13 @@ struct php_hone_holder {
 	size_t bytes;     /* others may hold back the same bytes */
 };
 
-/* The requests that hold back most, at most `most` of them, in descending
- * order. Returns their number. */
+/* The requests that hold back most, in descending order. Returns their number,
+ * at most `most`. */
 unsigned php_hone_store_holders(struct php_hone_member *member,
 	struct php_hone_holder *holders, unsigned most);
 
-/*
- * A map of the memory: `parts` bytes. Each byte is the kind that has most of
- * its part: 0 free, 1 live, 2 retired, 3 the store's own.
- */
+/* A map of the memory: `parts` bytes. Each byte is the kind that has most of
+ * its part: 0 free, 1 live, 2 retired, 3 the store's own. */
 void php_hone_store_map(
 	struct php_hone_member *member, unsigned char *map, size_t parts);
 
