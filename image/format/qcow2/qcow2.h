@@ -10,9 +10,8 @@
  *	tables.c	 parses the L1 table and the snapshot table; refuses
  *			 what lies past the end of the file
  *	read.c		 finds a range of the disk by the L2 tables, reads it
- *	check.c		 the tests of hone check; references to tables
- *	check_clusters.c references to L2 tables, clusters and bitmaps
- *	check_counts.c	 the reference counts of the file
+ *	check.c		 the tests of hone check
+ *	refs.c		 counts the references to each cluster
  *	sink.c		 writes a new image; its options
  *	forward_sink.c	 writes to a pipe: all tables come first
  *	layout.c	 sizes of the tables of a new image; its header
