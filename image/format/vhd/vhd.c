@@ -6,15 +6,15 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <hone/zero.h>
 #include "format/formats.h"
+#include "format/slices.h"
 #include "format/source.h"
-#include "format/format.h"
 #include "format/vhd/vhd.h"
+#include "memory.h"
 
 /* An entry of the table without a block. */
 #define VHD_UNUSED UINT32_MAX
@@ -55,16 +55,6 @@ struct vhd_header {
 	uint32_t block_size;
 };
 
-/* Bitmaps that were read last. */
-#define VHD_SLOTS 16
-
-struct vhd_slot {
-	bool used;
-	/* offset of the sector in the file */
-	uint64_t offset;
-	unsigned char bits[VHD_SECTOR];
-};
-
 struct vhd_source {
 	struct image_source base;
 	struct vhd_footer footer;
@@ -86,9 +76,11 @@ struct vhd_source {
 	bool has_end;
 	/* for image_source.doubt */
 	char doubt[192];
-	pthread_mutex_t lock;
-	/* under lock */
-	struct vhd_slot slots[VHD_SLOTS];
+	/* sectors of bitmaps */
+	struct image_slices *cache;
+	/* find the bytes of the sectors whose bits are clear, for vhd_check()
+	 */
+	bool inverted;
 };
 
 static struct vhd_source *
@@ -184,12 +176,46 @@ choose_size(const struct image_store *store, uint64_t geometry,
 		    !means_current_size(f->creator);
 }
 
+/* Check a footer of the store. `where` is for the message: "footer". */
 static int
-parse_size(const char *where, const struct image_store *store,
+vhd_parse_footer(const unsigned char *raw, const char *where,
+	const struct image_store *store, enum image_vhd_size choice,
 	struct vhd_footer *f, struct image_error *err)
 {
 	const char *name = store->name;
+	uint32_t sum = vhd_checksum(raw, VHD_FOOTER, 64);
+	uint32_t version = image_be32(raw + 12), type = image_be32(raw + 60);
 
+	*f = (struct vhd_footer){
+		.type = (enum vhd_type)type,
+		.header_offset = image_be64(raw + 16),
+		.current_size = image_be64(raw + 48),
+		.timestamp = image_be32(raw + 24),
+		.cylinders = image_be16(raw + 56),
+		.heads = raw[58],
+		.sectors = raw[59],
+		.choice = choice,
+	};
+	memcpy(f->creator, raw + 28, sizeof(f->creator));
+	memcpy(f->uuid, raw + 68, sizeof(f->uuid));
+	if (!vhd_has_cookie(raw, VHD_FOOTER))
+		return image_damaged(err, name, -EINVAL,
+			"%s of a VHD is missing: it does not begin with "
+			"'" VHD_COOKIE "'",
+			where);
+	if (image_be32(raw + 64) != sum)
+		return image_damaged(err, name, -EINVAL,
+			"%s: checksum 0x%08x is not 0x%08x, the checksum of "
+			"its bytes",
+			where, image_be32(raw + 64), sum);
+	if (version >> 16 != 1)
+		return image_fail(err, name, -EINVAL,
+			"%s: version 0x%08x of VHD is not 1.x", where, version);
+	if (type < VHD_FIXED || type > VHD_DIFFERENCING)
+		return image_damaged(err, name, -EINVAL,
+			"%s: disk type %u is neither 2 (fixed), 3 (dynamic) "
+			"nor 4 (differencing)",
+			where, type);
 	choose_size(store, (uint64_t)f->cylinders * f->heads * f->sectors, f);
 	if (f->size % VHD_SECTOR)
 		return image_damaged(err, name, -EINVAL,
@@ -204,87 +230,6 @@ parse_size(const char *where, const struct image_store *store,
 	return 0;
 }
 
-static int
-parse_type(const unsigned char *raw, const char *where, const char *name,
-	struct vhd_footer *f, struct image_error *err)
-{
-	uint32_t type = image_be32(raw + 60);
-
-	if (type < VHD_FIXED || type > VHD_DIFFERENCING)
-		return image_damaged(err, name, -EINVAL,
-			"%s: disk type %" PRIu32 " is neither 2 (fixed), 3 "
-			"(dynamic) nor 4 (differencing)",
-			where, type);
-	f->type = (enum vhd_type)type;
-	return 0;
-}
-
-/* Check a footer of the store. `where` is for the message: "footer". */
-static int
-vhd_parse_footer(const unsigned char *raw, const char *where,
-	const struct image_store *store, enum image_vhd_size choice,
-	struct vhd_footer *f, struct image_error *err)
-{
-	const char *name = store->name;
-	uint32_t sum = vhd_checksum(raw, VHD_FOOTER, 64);
-	uint32_t version = image_be32(raw + 12);
-
-	*f = (struct vhd_footer){.choice = choice};
-	if (!vhd_has_cookie(raw, VHD_FOOTER))
-		return image_damaged(err, name, -EINVAL,
-			"%s of a VHD is missing: it does not begin with "
-			"'" VHD_COOKIE "'",
-			where);
-	if (image_be32(raw + 64) != sum)
-		return image_damaged(err, name, -EINVAL,
-			"%s: checksum 0x%08" PRIx32 " is not 0x%08" PRIx32
-			", the checksum of its bytes",
-			where, image_be32(raw + 64), sum);
-	if (version >> 16 != 1)
-		return image_fail(err, name, -EINVAL,
-			"%s: version 0x%08" PRIx32 " of VHD is not 1.x", where,
-			version);
-	f->header_offset = image_be64(raw + 16);
-	f->timestamp = image_be32(raw + 24);
-	memcpy(f->creator, raw + 28, sizeof(f->creator));
-	f->current_size = image_be64(raw + 48);
-	f->cylinders = (uint16_t)(raw[56] << 8 | raw[57]);
-	f->heads = raw[58];
-	f->sectors = raw[59];
-	memcpy(f->uuid, raw + 68, sizeof(f->uuid));
-	int rc = parse_type(raw, where, name, f, err);
-	return rc < 0 ? rc : parse_size(where, store, f, err);
-}
-
-/* Reads the header of a dynamic VHD, and checks every field once. */
-
-static int
-parse_table(const unsigned char *raw, uint64_t size, const char *name,
-	struct vhd_header *h, struct image_error *err)
-{
-	h->table_offset = image_be64(raw + 16);
-	h->table_entries = image_be32(raw + 28);
-	h->block_size = image_be32(raw + 32);
-	if (h->block_size < VHD_SECTOR || (h->block_size & (h->block_size - 1)))
-		return image_damaged(err, name, -EINVAL,
-			"block size %" PRIu32
-			" is not a power of two from 512 on",
-			h->block_size);
-	uint64_t needed = size / h->block_size + (size % h->block_size != 0);
-	if (h->table_entries < needed)
-		return image_damaged(err, name, -EINVAL,
-			"max table entries %" PRIu32
-			" is less than the %s that a disk of %s needs",
-			h->table_entries, IMAGE_COUNT(needed, "entry"),
-			IMAGE_COUNT(size, "byte"));
-	if (needed > VHD_MAX_TABLE / 4)
-		return image_damaged(err, name, -EINVAL,
-			"a disk of %" PRIu64 " bytes in blocks of %" PRIu32
-			" needs a table of more than 32 MiB",
-			size, h->block_size);
-	return 0;
-}
-
 /* Check the header of a dynamic disk of `size` bytes. */
 static int
 vhd_parse_header(const unsigned char *raw, uint64_t size, const char *name,
@@ -293,19 +238,38 @@ vhd_parse_header(const unsigned char *raw, uint64_t size, const char *name,
 	uint32_t sum = vhd_checksum(raw, VHD_HEADER, 36);
 	uint32_t version = image_be32(raw + 24);
 
+	h->table_offset = image_be64(raw + 16);
+	h->table_entries = image_be32(raw + 28);
+	h->block_size = image_be32(raw + 32);
 	if (memcmp(raw, "cxsparse", 8) != 0)
 		return image_damaged(err, name, -EINVAL,
 			"header of the dynamic disk does not begin with "
 			"'cxsparse'");
 	if (image_be32(raw + 36) != sum)
 		return image_damaged(err, name, -EINVAL,
-			"header of the dynamic disk: checksum 0x%08" PRIx32
-			" is not 0x%08" PRIx32 ", the checksum of its bytes",
+			"header of the dynamic disk: checksum 0x%08x is not "
+			"0x%08x, the checksum of its bytes",
 			image_be32(raw + 36), sum);
 	if (version >> 16 != 1)
 		return image_fail(err, name, -EINVAL,
-			"header version 0x%08" PRIx32 " is not 1.x", version);
-	return parse_table(raw, size, name, h, err);
+			"header version 0x%08x is not 1.x", version);
+	if (h->block_size < VHD_SECTOR || (h->block_size & (h->block_size - 1)))
+		return image_damaged(err, name, -EINVAL,
+			"block size %u is not a power of two from 512 on",
+			h->block_size);
+	uint64_t needed = size / h->block_size + (size % h->block_size != 0);
+	if (h->table_entries < needed)
+		return image_damaged(err, name, -EINVAL,
+			"max table entries %u is less than the %s that a disk "
+			"of %s needs",
+			h->table_entries, IMAGE_COUNT(needed, "entry"),
+			IMAGE_COUNT(size, "byte"));
+	if (needed > VHD_MAX_TABLE / 4)
+		return image_damaged(err, name, -EINVAL,
+			"a disk of %" PRIu64 " bytes in blocks of %u needs a "
+			"table of more than 32 MiB",
+			size, h->block_size);
+	return 0;
 }
 
 /* The table of a dynamic VHD, and the bitmaps of its blocks. */
@@ -374,45 +338,30 @@ ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* Fail if blocks overlap: a small file could describe a huge disk full of data
+ * by them. */
 static int
-overlap(const struct vhd_source *v, const uint32_t *starts,
-	struct image_error *err)
+check_overlaps(const struct vhd_source *v, struct image_error *err)
 {
-	for (uint64_t i = 1; i < v->n_used; i++)
+	uint32_t *starts = calloc((size_t)v->n_used + 1, sizeof(*starts));
+	uint64_t n = 0;
+	int rc = 0;
+
+	if (!starts)
+		return image_no_memory(err);
+	for (uint64_t i = 0; i < v->n_blocks && n < v->n_used; i++)
+		if (v->table[i] != VHD_UNUSED)
+			starts[n++] = v->table[i];
+	qsort(starts, (size_t)n, sizeof(*starts), ascending);
+	for (uint64_t i = 1; i < n && rc == 0; i++)
 		if (((uint64_t)starts[i] - starts[i - 1]) * VHD_SECTOR <
 			block_bytes(v))
-			return image_damaged(err, v->base.store->name, -EINVAL,
+			rc = image_damaged(err, v->base.store->name, -EINVAL,
 				"the blocks at 0x%" PRIx64 " and 0x%" PRIx64
 				" overlap: a block has %" PRIu64 " bytes",
 				(uint64_t)starts[i - 1] * VHD_SECTOR,
 				(uint64_t)starts[i] * VHD_SECTOR,
 				block_bytes(v));
-	return 0;
-}
-
-/* Fail if blocks overlap: a small file could describe a huge disk full of data
- * by them. */
-static int
-check_overlaps(struct vhd_source *v, struct image_error *err)
-{
-	uint32_t *starts;
-	bool sorted = true;
-	uint64_t n = 0;
-
-	if (v->n_used < 2)
-		return 0;
-	starts = calloc((size_t)v->n_used, sizeof(*starts));
-	if (!starts)
-		return image_no_memory(err);
-	for (uint64_t i = 0; i < v->n_blocks && n < v->n_used; i++) {
-		if (v->table[i] == VHD_UNUSED)
-			continue;
-		sorted = sorted && (n == 0 || starts[n - 1] <= v->table[i]);
-		starts[n++] = v->table[i];
-	}
-	if (!sorted)
-		qsort(starts, (size_t)n, sizeof(*starts), ascending);
-	int rc = overlap(v, starts, err);
 	free(starts);
 	return rc;
 }
@@ -446,6 +395,7 @@ vhd_load_table(struct vhd_source *v, uint64_t end, struct image_error *err)
 	uint32_t block_size = v->header.block_size;
 	uint64_t size = v->base.size;
 
+	assert(block_size > 0);
 	v->n_blocks = size / block_size + (size % block_size != 0);
 	/* a bit for each sector, in whole sectors */
 	v->bitmap_bytes = block_size < VHD_PIECE
@@ -492,32 +442,20 @@ vhd_find(const struct vhd_source *v, uint64_t offset, uint64_t length,
 	run->host = begin + v->bitmap_bytes + in_block;
 }
 
-/* Read a sector of a bitmap, through the slots. */
 static int
 vhd_read_bits(struct vhd_source *v, uint64_t offset,
 	unsigned char bits[VHD_SECTOR], struct image_error *err)
 {
-	/* Blocks that follow each other have other slots, whatever their
-	 * size. */
-	uint64_t hash = offset / VHD_SECTOR * UINT64_C(0x9e3779b97f4a7c15);
-	struct vhd_slot *slot = &v->slots[hash >> 60];
-	_Static_assert(VHD_SLOTS == 16, "the hash has four bits");
+	struct image_slice *slice;
+	int rc = image_slices_get(
+		v->cache, v->base.store, offset, VHD_SECTOR, &slice, err);
 
-	pthread_mutex_lock(&v->lock);
-	bool hit = slot->used && slot->offset == offset;
-	if (hit)
-		memcpy(bits, slot->bits, VHD_SECTOR);
-	pthread_mutex_unlock(&v->lock);
-	if (hit)
-		return 0;
-	int rc = image_store_read(v->base.store, offset, bits, VHD_SECTOR, err);
 	if (rc < 0)
 		return rc;
-	pthread_mutex_lock(&v->lock);
-	slot->used = true;
-	slot->offset = offset;
-	memcpy(slot->bits, bits, VHD_SECTOR);
-	pthread_mutex_unlock(&v->lock);
+	memcpy(bits, slice->words, VHD_SECTOR);
+	image_slices_put(v->cache, slice);
+	for (size_t i = 0; v->inverted && i < VHD_SECTOR; i++)
+		bits[i] = (unsigned char)~bits[i];
 	return 0;
 }
 
@@ -747,7 +685,7 @@ vhd_close(struct image_source *source)
 {
 	struct vhd_source *v = vhd_source(source);
 
-	pthread_mutex_destroy(&v->lock);
+	image_slices_destroy(v->cache);
 	free(v->table);
 	free(v);
 }
@@ -987,12 +925,13 @@ vhd_open_source(struct image_store *store, const struct image_open *how,
 
 	if (!v)
 		return image_no_memory(err);
-	pthread_mutex_init(&v->lock, NULL);
 	v->base.ops = &source_ops;
 	v->base.format = &image_format_vhd;
 	v->base.store = v->base.data = store;
 	v->untrusted = how->untrusted;
-	int rc = load(v, how, whole || !store->forward, err);
+	v->cache = image_slices_create(image_memory(how->memory).tables);
+	int rc = v->cache ? load(v, how, whole || !store->forward, err)
+			  : image_no_memory(err);
 	if (rc < 0) {
 		vhd_close(&v->base);
 		return rc;
@@ -1010,188 +949,120 @@ vhd_open_source(struct image_store *store, const struct image_open *how,
 /* QEMU has no bit for fewer sectors. */
 #define MIN_BLOCK 4096
 
-/* Bytes that are compared with zeros at a time. */
-#define PART ((size_t)64 << 10)
-
-struct check {
-	struct vhd_source *v;
-	struct image_verdict *verdict;
-	/* PART bytes */
-	unsigned char *buffer;
-};
-
-/* Set *dirty to whether a range of the file has bytes that are not zero. */
+/* Report a sector whose bit is clear and that is not zero. */
 static int
-find_bytes(struct check *k, uint64_t begin, uint64_t end, bool *dirty,
+check_bitmaps(struct vhd_source *v, struct image_verdict *verdict,
 	struct image_error *err)
 {
-	struct image_store *store = k->v->base.store;
-	uint64_t data = end - begin > PART ? begin : end;
-	int rc = 0;
-
-	*dirty = false;
-	while (rc == 0 && begin < end && !*dirty) {
-		bool hole = false;
-		uint64_t length = data - begin;
-		if (length == 0) {
-			rc = image_store_extent(
-				store, begin, end - begin, &length, &hole, err);
-			data = begin + length;
-		}
-		if (!hole && length > PART)
-			length = PART;
-		if (rc == 0 && !hole) {
-			rc = image_store_read(
-				store, begin, k->buffer, (size_t)length, err);
-			*dirty = rc == 0 && !hone_buffer_is_zero(
-						    k->buffer, (size_t)length);
-		}
-		begin += length;
-	}
-	return rc;
-}
-
-/* Look at the sectors of a run whose bits are clear. */
-static int
-check_run(struct check *k, const struct vhd_run *run, uint64_t *sector,
-	bool *dirty, struct image_error *err)
-{
-	uint64_t end = (run->length + VHD_SECTOR - 1) / VHD_SECTOR;
-	unsigned first = (unsigned)(run->skip / VHD_SECTOR);
-	unsigned char bits[VHD_SECTOR];
-
-	int rc = vhd_read_bits(k->v, run->bitmap, bits, err);
-	for (uint64_t at = 0, n = 0; rc == 0 && at < end && !*dirty; at += n) {
-		bool set = vhd_bit(bits, first + (unsigned)at);
-		uint64_t begin = run->host + at * VHD_SECTOR;
-		for (n = 1; at + n < end; n++)
-			if (vhd_bit(bits, first + (unsigned)(at + n)) != set)
-				break;
-		*sector = at;
-		if (!set)
-			rc = find_bytes(
-				k, begin, begin + n * VHD_SECTOR, dirty, err);
-	}
-	/* A visit of a stream keeps what has such sectors, and only that. */
-	return rc == -ESPIPE && k->v->base.store->forward ? 0 : rc;
-}
-
-static int
-check_bitmaps(struct check *k, struct image_error *err)
-{
-	const struct vhd_source *v = k->v;
 	struct vhd_run run;
-	uint64_t sector = 0;
-	bool dirty = false;
+	uint64_t data;
 
+	v->inverted = true;
 	for (uint64_t at = 0; at < v->base.size; at += run.length) {
 		vhd_find(v, at, v->base.size - at, &run);
 		if (run.host == IMAGE_NO_HOST)
 			continue;
-		int rc = check_run(k, &run, &sector, &dirty, err);
+		uint64_t end = at + run.length;
+		int rc = image_source_find_data(&v->base, at, end, &data, err);
+		/* A visit of a stream keeps what has such sectors, and only
+		 * that. */
+		if (rc == -ESPIPE && v->base.store->forward)
+			continue;
 		if (rc < 0)
 			return rc;
-		if (!dirty)
+		if (data == end)
 			continue;
-		image_verdict_add(k->verdict, "bitmaps", 1,
+		data -= data % VHD_SECTOR;
+		image_verdict_add(verdict, "bitmaps", 1,
 			"disk offset 0x%" PRIx64 ", from 0x%" PRIx64
 			" of the file on: bits of the bitmap at 0x%" PRIx64
 			" are clear, and the sectors are not zero, which QEMU "
 			"reads",
-			at + sector * VHD_SECTOR,
-			run.host + sector * VHD_SECTOR, run.bitmap);
+			data, run.host + (data - at), run.bitmap);
 		return 0;
 	}
-	image_verdict_add(k->verdict, "bitmaps", 0, "%s",
+	image_verdict_add(verdict, "bitmaps", 0, "%s",
 		"sectors whose bits are clear are zero");
 	return 0;
 }
 
-/* The disk with the larger size may lack room in the table or in the file. */
+/*
+ * Set *dirty to whether there is data behind the smaller one of two sizes. The
+ * disk with the larger size may lack room in the table or in the file.
+ */
 static int
-find_between(struct check *k, bool *dirty, struct image_error *err)
+find_between(struct vhd_source *v, bool *dirty, struct image_error *err)
 {
-	const struct vhd_footer *f = &k->v->footer;
+	const struct vhd_footer *f = &v->footer;
 	bool larger = f->other_size > f->size;
-	const struct image_open how = {.format = &image_format_vhd,
-		.untrusted = true,
-		.vhd_size = f->by_current_size == larger
-				    ? IMAGE_VHD_GEOMETRY
-				    : IMAGE_VHD_CURRENT_SIZE};
-	struct image_source *other = &k->v->base;
+	uint64_t begin = larger ? f->size : f->other_size;
+	uint64_t end = larger ? f->other_size : f->size, data;
+	struct image_source *other = &v->base;
 	struct image_store *store = other->store;
+	int rc = 0;
 
-	if (f->type == VHD_FIXED) {
-		uint64_t begin = larger ? f->size : f->other_size;
-		uint64_t end = larger ? f->other_size : f->size;
-		uint64_t most = store->size - VHD_FOOTER;
-		return find_bytes(
-			k, begin, end < most ? end : most, dirty, err);
+	if (f->type == VHD_FIXED && end > store->size - VHD_FOOTER)
+		end = store->size - VHD_FOOTER;
+	if (f->type != VHD_FIXED && larger) {
+		const struct image_open how = {.format = &image_format_vhd,
+			.untrusted = true,
+			.vhd_size = f->by_current_size
+					    ? IMAGE_VHD_GEOMETRY
+					    : IMAGE_VHD_CURRENT_SIZE};
+		rc = vhd_open_source(store, &how, true, &other, err);
+		if (rc < 0)
+			return rc == -EINVAL ? 0 : rc;
 	}
-	int rc = larger ? vhd_open_source(store, &how, true, &other, err) : 0;
-	if (rc < 0)
-		return rc == -EINVAL ? 0 : rc;
-	uint64_t data;
-	rc = image_source_find_data(other, larger ? f->size : f->other_size,
-		other->size, &data, err);
-	*dirty = rc == 0 && data < other->size;
-	if (other != &k->v->base)
+	rc = image_source_find_data(other, begin, end, &data, err);
+	*dirty = rc == 0 && data < end;
+	if (other != &v->base)
 		vhd_close(other);
 	return rc;
 }
 
 static int
-check_sizes(struct check *k, struct image_error *err)
+check_sizes(struct vhd_source *v, struct image_verdict *verdict,
+	struct image_error *err)
 {
-	const struct vhd_footer *f = &k->v->footer;
+	const struct vhd_footer *f = &v->footer;
 	const char *field = f->by_current_size ? "current size" : "geometry";
 	bool dirty = false;
 
-	int rc = f->unsure ? find_between(k, &dirty, err) : 0;
+	int rc = f->unsure ? find_between(v, &dirty, err) : 0;
 	if (rc < 0)
 		return rc;
 	if (dirty)
-		image_verdict_add(k->verdict, "sizes", 1,
+		image_verdict_add(verdict, "sizes", 1,
 			"%s, and there is data behind the smaller size",
-			k->v->doubt);
+			v->doubt);
 	else
-		image_verdict_add(k->verdict, "sizes", 0,
+		image_verdict_add(verdict, "sizes", 0,
 			"%" PRIu64 " bytes by its %s", f->size, field);
 	return 0;
 }
 
 /* The tests of a disk that can be opened. */
 static int
-check_disk(struct check *k, struct image_error *err)
+check_disk(struct vhd_source *v, struct image_verdict *verdict,
+	struct image_error *err)
 {
-	const struct vhd_source *v = k->v;
+	uint32_t size = v->header.block_size;
 
-	if (v->table)
-		image_verdict_add(k->verdict, "well_formed", 0, "%s",
-			IMAGE_COUNT(v->n_used, "block"));
-	else
-		image_verdict_add(k->verdict, "well_formed", 0, "%s", "fixed");
-	image_verdict_add(k->verdict, "parent", 0, "%s", "none");
-	k->buffer = malloc(PART);
-	if (!k->buffer)
-		return image_no_memory(err);
-	int rc = check_sizes(k, err);
-	if (rc == 0 && v->table) {
-		uint32_t size = k->v->header.block_size;
-
-		image_verdict_add(k->verdict, "block_size", size < MIN_BLOCK,
-			size < MIN_BLOCK
-				? "block size %" PRIu32
-				  " of the header is less than "
-				  "4096, and QEMU reads such blocks without a "
-				  "bitmap"
-				: "%" PRIu32,
-			size);
-		if (v->header.block_size >= MIN_BLOCK)
-			rc = check_bitmaps(k, err);
+	image_verdict_add(verdict, "well_formed", 0, "%s",
+		v->table ? IMAGE_COUNT(v->n_used, "block") : "fixed");
+	image_verdict_add(verdict, "parent", 0, "%s", "none");
+	int rc = check_sizes(v, verdict, err);
+	if (rc < 0 || !v->table)
+		return rc;
+	if (size >= MIN_BLOCK) {
+		image_verdict_add(verdict, "block_size", 0, "%u", size);
+		return check_bitmaps(v, verdict, err);
 	}
-	free(k->buffer);
-	return rc;
+	image_verdict_add(verdict, "block_size", 1,
+		"block size %u of the header is less than 4096, and QEMU reads "
+		"such blocks without a bitmap",
+		size);
+	return 0;
 }
 
 /*
@@ -1217,8 +1088,7 @@ vhd_check(struct image_store *store, struct image_verdict *verdict,
 	if (rc < 0)
 		return rc;
 	assert(source);
-	struct check k = {.v = vhd_source(source), .verdict = verdict};
-	rc = check_disk(&k, err);
+	rc = check_disk(vhd_source(source), verdict, err);
 	vhd_close(source);
 	return rc;
 }
