@@ -15,9 +15,9 @@
 #include "memory.h"
 
 /*
- * Opens the other files of an image: its backing file and its external data
- * file. An attacker may have chosen their names, so each file must lie in a
- * directory that the user allowed.
+ * The other files of an image: its backing file and its external data file. An
+ * attacker may have chosen their names, so each file must lie in a directory
+ * that the user allowed.
  */
 
 /* Files of a chain; each costs a descriptor and an L1 table. */
@@ -72,75 +72,39 @@ qcow2_open_data_file(struct qcow2_source *q, const struct image_open *how,
 	return rc;
 }
 
+static bool
+qcow2_probe(const unsigned char *head, size_t length)
+{
+	return length >= 4 && image_be32(head) == QCOW2_MAGIC;
+}
+
 /*
  * Set *out to the backing_format. A missing one is never guessed to be raw;
  * QEMU does not guess either.
  */
 static int
-parse_format(const struct qcow2_source *q, struct image_store *store,
+find_format(const struct qcow2_source *q, struct image_store *store,
 	const struct image_format **out, struct image_error *err)
 {
 	const char *format = q->header.backing_format;
-	unsigned char head[4];
 
-	if (!format) {
-		int rc = 0;
-		if (store->size >= sizeof(head))
-			rc = image_store_read(
-				store, 0, head, sizeof(head), err);
-		if (rc < 0)
-			return rc;
-		*out = q->base.format;
-		if (store->size >= sizeof(head) &&
-			image_be32(head) == QCOW2_MAGIC)
+	if (format) {
+		*out = image_format_by_name(format);
+		if (*out && (*out)->open)
 			return 0;
-		return image_fail(err, q->base.store->name, -EPERM,
-			"its backing_file '%s' has no qcow2 header, and the "
-			"image has no backing_format",
-			IMAGE_NAME(q->header.backing_file));
-	}
-	*out = image_format_by_name(format);
-	if (*out && (*out)->open)
-		return 0;
-	return image_fail(err, q->base.store->name, -ENOTSUP,
-		"its backing_format '%s' is not qcow2, vmdk, vpc or raw",
-		format);
-}
-
-/* Open the backing file as a store, and find its format. */
-static int
-qcow2_open_backing_store(const struct qcow2_source *q,
-	const struct image_open *how, const struct qcow2_chain *chain,
-	struct image_store **out, const struct image_format **format,
-	struct image_error *err)
-{
-	const char *name = q->header.backing_file;
-
-	if (!how->allow_backing)
-		return image_fail(err, q->base.store->name, -EPERM,
-			"its backing_file '%s' is not opened without "
-			"--allow-backing DIR",
-			IMAGE_NAME(name));
-	if (chain->depth == MAX_DEPTH - 1)
-		return image_fail(err, q->base.store->name, -EPERM,
-			"its backing_file '%s' is file %d of the chain; "
-			"64 are allowed",
-			IMAGE_NAME(name), MAX_DEPTH + 1);
-	if (chain->l1_bytes > MAX_CHAIN_L1)
 		return image_fail(err, q->base.store->name, -ENOTSUP,
-			"the L1 tables of its chain have %" PRIu64 " bytes, "
-			"which is more than 96 MiB",
-			chain->l1_bytes);
-	int rc = image_named_open(q->base.store, "backing_file", name,
-		how->allow_backing, how, out, err);
-	if (rc < 0)
+			"its backing_format '%s' is not qcow2, vmdk, vpc or "
+			"raw",
+			format);
+	}
+	*out = q->base.format;
+	int rc = image_store_head(store, err);
+	if (rc < 0 || qcow2_probe(store->head, store->head_length))
 		return rc;
-	rc = check_loop(q, *out, chain, err);
-	if (rc == 0)
-		rc = parse_format(q, *out, format, err);
-	if (rc < 0)
-		image_store_close(*out);
-	return rc;
+	return image_fail(err, q->base.store->name, -EPERM,
+		"its backing_file '%s' has no qcow2 header, and the image has "
+		"no backing_format",
+		IMAGE_NAME(q->header.backing_file));
 }
 
 /* The fields of image_info() for a qcow2 image. */
@@ -302,17 +266,20 @@ qcow2_set_geometry(struct qcow2_source *q)
 	q->base.unit = UINT64_C(1) << h->cluster_bits;
 }
 
-/* Load the active L1 table, or that of the wanted snapshot. */
+/* Load the snapshots, and the active L1 table or that of the wanted snapshot.
+ */
 static int
-load_state(struct qcow2_source *q, const char *wanted, struct image_error *err)
+load_tables(struct qcow2_source *q, const char *wanted, struct image_error *err)
 {
 	const struct qcow2_header *h = &q->header;
 	const struct qcow2_snapshot *s;
 
-	if (!wanted)
+	int rc = qcow2_load_snapshots(q, err);
+	if (rc == 0 && !wanted)
 		return qcow2_load_l1(
 			q, "L1 table", h->l1_offset, h->l1_entries, err);
-	int rc = qcow2_find_snapshot(q, wanted, &s, err);
+	if (rc == 0)
+		rc = qcow2_find_snapshot(q, wanted, &s, err);
 	if (rc < 0)
 		return rc;
 	q->base.size = s->disk_size;
@@ -320,18 +287,9 @@ load_state(struct qcow2_source *q, const char *wanted, struct image_error *err)
 		s->l1_entries, err);
 }
 
-static int
-load_tables(struct qcow2_source *q, const char *wanted, struct image_error *err)
-{
-	int rc = qcow2_load_snapshots(q, err);
-
-	return rc == 0 ? load_state(q, wanted, err) : rc;
-}
-
-static int qcow2_open_source(const struct image_format *format,
-	struct image_store *store, const struct image_open *how,
-	const struct qcow2_chain *above, struct image_source **out,
-	struct image_error *err);
+static int qcow2_open_source(struct image_store *store,
+	const struct image_open *how, const struct qcow2_chain *above,
+	struct image_source **out, struct image_error *err);
 
 /* The size that was chosen for a VHD in the chain changes the disk. */
 static void
@@ -351,24 +309,40 @@ static int
 open_backing(struct qcow2_source *q, const struct image_open *how,
 	const struct qcow2_chain *chain, struct image_error *err)
 {
-	const struct image_format *format = NULL;
-	struct image_store *store = NULL;
+	const char *name = q->header.backing_file, *ours = q->base.store->name;
+	struct image_store *store;
 	/* Only the first image of a chain has a wanted snapshot or is
 	 * inspected. */
 	struct image_open below = *how;
 	below.snapshot = NULL;
 	below.inspect = false;
 
-	int rc = qcow2_open_backing_store(q, how, chain, &store, &format, err);
+	if (!how->allow_backing)
+		return image_fail(err, ours, -EPERM,
+			"its backing_file '%s' is not opened without "
+			"--allow-backing DIR",
+			IMAGE_NAME(name));
+	if (chain->depth == MAX_DEPTH - 1)
+		return image_fail(err, ours, -EPERM,
+			"its backing_file '%s' is file %d of the chain; "
+			"64 are allowed",
+			IMAGE_NAME(name), MAX_DEPTH + 1);
+	if (chain->l1_bytes > MAX_CHAIN_L1)
+		return image_fail(err, ours, -ENOTSUP,
+			"the L1 tables of its chain have %" PRIu64 " bytes, "
+			"which is more than 96 MiB",
+			chain->l1_bytes);
+	int rc = image_named_open(q->base.store, "backing_file", name,
+		how->allow_backing, how, &store, err);
 	if (rc < 0)
 		return rc;
-	assert(store && format);
-	below.format = format;
-	if (format == q->base.format)
-		rc = qcow2_open_source(
-			format, store, &below, chain, &q->backing, err);
-	else
-		rc = format->open(store, &below, &q->backing, err);
+	rc = check_loop(q, store, chain, err);
+	if (rc == 0)
+		rc = find_format(q, store, &below.format, err);
+	if (rc == 0 && below.format == q->base.format)
+		rc = qcow2_open_source(store, &below, chain, &q->backing, err);
+	else if (rc == 0)
+		rc = below.format->open(store, &below, &q->backing, err);
 	if (rc < 0)
 		image_store_close(store);
 	else
@@ -438,15 +412,15 @@ qcow2_load(struct qcow2_source *q, const struct image_open *how,
 
 /* As image_format.open; above is NULL for the first image of a chain. */
 static int
-qcow2_open_source(const struct image_format *format, struct image_store *store,
-	const struct image_open *how, const struct qcow2_chain *above,
-	struct image_source **out, struct image_error *err)
+qcow2_open_source(struct image_store *store, const struct image_open *how,
+	const struct qcow2_chain *above, struct image_source **out,
+	struct image_error *err)
 {
 	struct qcow2_source *q = calloc(1, sizeof(*q));
 	if (!q)
 		return image_no_memory(err);
 	q->base.ops = &source_ops;
-	q->base.format = format;
+	q->base.format = &image_format_qcow2;
 	q->base.store = store;
 	q->base.data = store;
 	int rc = qcow2_load(q, how, above, err);
@@ -458,18 +432,11 @@ qcow2_open_source(const struct image_format *format, struct image_store *store,
 	return 0;
 }
 
-static bool
-qcow2_probe(const unsigned char *head, size_t length)
-{
-	return length >= 4 && image_be32(head) == QCOW2_MAGIC;
-}
-
 static int
 qcow2_open(struct image_store *store, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
 {
-	return qcow2_open_source(
-		&image_format_qcow2, store, how, NULL, out, err);
+	return qcow2_open_source(store, how, NULL, out, err);
 }
 
 const struct image_format image_format_qcow2 = {

@@ -64,29 +64,26 @@ qcow2_parse_l1_entry(const struct qcow2_source *q, const char *what,
 	uint64_t cluster_size = UINT64_C(1) << q->header.cluster_bits;
 	uint64_t offset = entry & QCOW2_ENTRY_OFFSET;
 
+	const char *why = NULL;
+
 	if (entry & ~(QCOW2_ENTRY_COPIED | QCOW2_ENTRY_OFFSET))
+		why = "has reserved bits set";
+	else if (offset % cluster_size != 0)
+		why = "is not a multiple of the cluster size";
+	else if (offset == 0 && entry != 0)
+		why = "points at the header";
+	if (why)
 		return image_damaged(err, store->name, -EINVAL,
-			"%s entry %" PRIu64 ", 0x%016" PRIx64
-			", has reserved bits set",
-			what, index, entry);
-	if (offset % cluster_size != 0)
-		return image_damaged(err, store->name, -EINVAL,
-			"%s entry %" PRIu64 ", 0x%016" PRIx64
-			", is not a multiple of the cluster size %" PRIu64,
-			what, index, entry, cluster_size);
-	if (offset == 0 && entry != 0)
-		return image_damaged(err, store->name, -EINVAL,
-			"%s entry %" PRIu64 ", 0x%016" PRIx64
-			", points at the header",
-			what, index, entry);
-	if (offset > store->size || store->size - offset < cluster_size)
-		if (offset)
-			return image_damaged(err, store->name, -EINVAL,
-				"L2 table at 0x%" PRIx64 " of %s entry "
-				"%" PRIu64 " lies past the end of the file "
-				"(%" PRIu64 " bytes)",
-				offset, what, index, store->size);
+			"%s entry %" PRIu64 ", 0x%016" PRIx64 ", %s", what,
+			index, entry, why);
 	*table = offset;
+	if (offset == 0)
+		return 0;
+	if (offset > store->size || store->size - offset < cluster_size)
+		return image_damaged(err, store->name, -EINVAL,
+			"L2 table at 0x%" PRIx64 " of %s entry %" PRIu64
+			" lies past the end of the file (%" PRIu64 " bytes)",
+			offset, what, index, store->size);
 	return 0;
 }
 
@@ -164,125 +161,97 @@ qcow2_load_l1(struct qcow2_source *q, const char *what, uint64_t offset,
 /* An entry's ID and name have lengths of 16 bits. */
 #define MAX_TAIL (MAX_EXTRA + 2 * 65535)
 
-/* The place of an entry, and the lengths of its variable parts. */
-struct entry {
-	uint32_t index;
-	uint64_t offset;
-	uint32_t extra;
-	uint32_t id;
-	uint32_t name;
-};
-
-static uint64_t
-tail_length(const struct entry *e)
-{
-	return (uint64_t)e->extra + e->id + e->name;
-}
-
+/* Fail if `length` bytes at `offset`, of entry `index`, end outside the table
+ * or the file. The offset lies in the file, so that sums do not overflow. */
 static int
-check_end(const struct qcow2_source *q, const struct entry *e, uint64_t length,
-	struct image_error *err)
+check_end(const struct qcow2_source *q, uint32_t index, uint64_t offset,
+	uint64_t length, struct image_error *err)
 {
 	const struct image_store *store = q->base.store;
-	uint64_t used = e->offset + length - q->header.snapshots_offset;
+	uint64_t used = offset + length - q->header.snapshots_offset;
 
 	if (used > QCOW2_MAX_SNAPSHOT_TABLE_BYTES)
 		return image_damaged(err, store->name, -EINVAL,
 			"snapshot table has at least %" PRIu64 " bytes, which "
 			"is more than 64 MiB",
 			used);
-	if (e->offset + length > store->size)
+	if (offset + length > store->size)
 		return image_damaged(err, store->name, -EINVAL,
-			"snapshot table entry %" PRIu32 " at 0x%" PRIx64
+			"snapshot table entry %u at 0x%" PRIx64
 			" extends past the end of the file (%" PRIu64 " bytes)",
-			e->index, e->offset, store->size);
+			index, offset, store->size);
 	return 0;
 }
 
-/* The fixed part. Its offset lies in the file, so that sums do not overflow. */
 static int
-parse_fixed(const struct qcow2_source *q, const unsigned char *raw,
-	struct entry *e, struct qcow2_snapshot *s, struct image_error *err)
-{
-	s->l1_offset = image_be64(raw);
-	s->l1_entries = image_be32(raw + 8);
-	e->id = image_be16(raw + 12);
-	e->name = image_be16(raw + 14);
-	s->date = image_be32(raw + 16);
-	s->vm_state_size = image_be32(raw + 32);
-	e->extra = image_be32(raw + 36);
-	if (e->extra > MAX_EXTRA)
-		return image_damaged(err, q->base.store->name, -EINVAL,
-			"snapshot table entry %" PRIu32 " has %" PRIu32
-			" bytes of extra data, which is more than 1024",
-			e->index, e->extra);
-	return check_end(q, e, QCOW2_SNAPSHOT_BYTES + tail_length(e), err);
-}
-
-static int
-check_l1(const struct qcow2_source *q, const struct entry *e,
+check_l1(const struct qcow2_source *q, uint32_t index,
 	const struct qcow2_snapshot *s, struct image_error *err)
 {
 	char what[48];
 
-	snprintf(what, sizeof(what), "L1 table of snapshot %" PRIu32, e->index);
+	snprintf(what, sizeof(what), "L1 table of snapshot %u", index);
 	if (s->l1_entries > QCOW2_MAX_L1_BYTES / 8)
 		return image_damaged(err, q->base.store->name, -EINVAL,
-			"%s has %" PRIu32 " entries, which need more than "
-			"32 MiB",
-			what, s->l1_entries);
+			"%s has %u entries, which need more than 32 MiB", what,
+			s->l1_entries);
 	if (s->disk_size > INT64_MAX)
 		return image_damaged(err, q->base.store->name, -EINVAL,
-			"disk size %" PRIu64 " of snapshot %" PRIu32
-			" is larger than any file",
-			s->disk_size, e->index);
+			"disk size %" PRIu64 " of snapshot %u is larger than "
+			"any file",
+			s->disk_size, index);
 	return qcow2_refuse_outside(q->base.store, &q->header, what,
 		s->l1_offset, (uint64_t)s->l1_entries * 8, err);
 }
 
-/* The extra data, the ID and the name. */
+/* Load entry `index` at *offset, and move *offset to its end. */
 static int
-parse_tail(const struct qcow2_source *q, const unsigned char *raw,
-	const struct entry *e, struct qcow2_snapshot *s,
-	struct image_error *err)
+load_entry(const struct qcow2_source *q, uint32_t index, uint64_t *offset,
+	unsigned char *raw, struct image_error *err)
 {
-	if (e->extra >= 8)
+	struct image_store *store = q->base.store;
+	struct qcow2_snapshot *s = &q->snapshots[index];
+	uint64_t at = *offset;
+
+	int rc = check_end(q, index, at, QCOW2_SNAPSHOT_BYTES, err);
+	if (rc == 0)
+		rc = image_store_read(
+			store, at, raw, QCOW2_SNAPSHOT_BYTES, err);
+	if (rc < 0)
+		return rc;
+	uint32_t id = image_be16(raw + 12), name = image_be16(raw + 14);
+	uint32_t extra = image_be32(raw + 36);
+	s->l1_offset = image_be64(raw);
+	s->l1_entries = image_be32(raw + 8);
+	s->date = image_be32(raw + 16);
+	s->vm_state_size = image_be32(raw + 32);
+	if (extra > MAX_EXTRA)
+		return image_damaged(err, store->name, -EINVAL,
+			"snapshot table entry %u has %u bytes of extra data, "
+			"which is more than 1024",
+			index, extra);
+	uint32_t tail = extra + id + name;
+	*offset = at + QCOW2_SNAPSHOT_BYTES + tail;
+	rc = check_end(q, index, at, QCOW2_SNAPSHOT_BYTES + tail, err);
+	if (rc == 0)
+		rc = image_store_read(
+			store, at + QCOW2_SNAPSHOT_BYTES, raw, tail, err);
+	if (rc < 0)
+		return rc;
+	if (extra >= 8)
 		s->vm_state_size = image_be64(raw);
 	/* An entry of version 2 may lack the disk size. QEMU then uses the size
 	 * in the header too. */
-	s->disk_size = e->extra >= 16 ? image_be64(raw + 8) : q->header.size;
-	raw += e->extra;
-	s->id = strndup((const char *)raw, e->id);
-	s->name = strndup((const char *)raw + e->id, e->name);
-	if (!s->id || !s->name)
-		return image_no_memory(err);
-	return check_l1(q, e, s, err);
-}
-
-static int
-load_entry(const struct qcow2_source *q, struct entry *e, unsigned char *buffer,
-	struct qcow2_snapshot *s, struct image_error *err)
-{
-	struct image_store *store = q->base.store;
-
-	int rc = check_end(q, e, QCOW2_SNAPSHOT_BYTES, err);
-	if (rc == 0)
-		rc = image_store_read(
-			store, e->offset, buffer, QCOW2_SNAPSHOT_BYTES, err);
-	if (rc == 0)
-		rc = parse_fixed(q, buffer, e, s, err);
-	if (rc == 0)
-		rc = image_store_read(store, e->offset + QCOW2_SNAPSHOT_BYTES,
-			buffer, (size_t)tail_length(e), err);
-	if (rc == 0)
-		rc = parse_tail(q, buffer, e, s, err);
-	return rc;
+	s->disk_size = extra >= 16 ? image_be64(raw + 8) : q->header.size;
+	s->id = strndup((const char *)raw + extra, id);
+	s->name = strndup((const char *)raw + extra + id, name);
+	return s->id && s->name ? check_l1(q, index, s, err)
+				: image_no_memory(err);
 }
 
 int
 qcow2_load_snapshots(struct qcow2_source *q, struct image_error *err)
 {
-	struct entry e = {.offset = q->header.snapshots_offset};
+	uint64_t offset = q->header.snapshots_offset;
 	uint32_t n = q->header.n_snapshots;
 	int rc = 0;
 
@@ -294,14 +263,12 @@ qcow2_load_snapshots(struct qcow2_source *q, struct image_error *err)
 		free(buffer);
 		return image_no_memory(err);
 	}
-	while (rc == 0 && e.index < n) {
-		q->n_snapshots = e.index + 1;
-		rc = load_entry(q, &e, buffer, &q->snapshots[e.index], err);
-		uint64_t length = QCOW2_SNAPSHOT_BYTES + tail_length(&e);
-		q->snapshots_bytes =
-			e.offset + length - q->header.snapshots_offset;
-		e.offset += (length + 7) & ~UINT64_C(7);
-		e.index++;
+	for (uint32_t i = 0; rc == 0 && i < n; i++) {
+		q->n_snapshots = i + 1;
+		rc = load_entry(q, i, &offset, buffer, err);
+		q->snapshots_bytes = offset - q->header.snapshots_offset;
+		offset = q->header.snapshots_offset +
+			 ((q->snapshots_bytes + 7) & ~UINT64_C(7));
 	}
 	free(buffer);
 	return rc;
