@@ -174,8 +174,10 @@ visit_table(struct check *k, uint64_t offset, uint64_t entries, unsigned step,
 	struct image_store *store = k->q.base.store;
 	uint64_t bytes = entries * step * 8, length;
 	uint64_t *words = malloc((size_t)(bytes < PIECE ? bytes : PIECE) + 1);
-	int rc = words ? 0 : image_no_memory(k->err);
+	int rc = 0;
 
+	if (!words)
+		return image_no_memory(k->err);
 	for (uint64_t done = 0; rc == 0 && done < bytes; done += length) {
 		bool hole;
 		/* up to the end of the file, for the next tables */
@@ -905,7 +907,9 @@ walk(struct check *k)
 
 	k->clusters = size / k->q.base.unit + (size % k->q.base.unit != 0);
 	k->bad_l1 = calloc((size_t)k->q.n_snapshots + 1, sizeof(*k->bad_l1));
-	int rc = k->bad_l1 ? check_tables(k) : image_no_memory(k->err);
+	if (!k->bad_l1)
+		return image_no_memory(k->err);
+	int rc = check_tables(k);
 	if (rc == 0)
 		rc = visit_blocks(k, read_block);
 	if (rc == 0)

@@ -159,31 +159,25 @@ count_tables(const struct sink *s, uint64_t *clusters)
 	return tables;
 }
 
-/* Give each table its place. The refcounts count their own clusters, too. */
+/* Give each table its place. */
 static int
 lay_out(struct sink *s, struct image_error *err)
 {
 	const struct qcow2_geometry *g = &s->geometry;
-	unsigned per_block_bits = g->cluster_bits + 3 - g->refcount_order;
 	uint64_t words = UINT64_C(1) << (g->cluster_bits - 3);
+	uint64_t l1 = qcow2_divide_up(g->l1_entries, words);
 	uint64_t begin = IMAGE_SIGNATURES_END >> g->cluster_bits;
-	uint64_t table = 1, blocks = 1, clusters;
+	uint64_t clusters, blocks, table;
 	uint64_t tables = count_tables(s, &clusters);
 
 	s->refcount_table = begin ? begin : 1;
-	for (;;) {
-		s->refcount_blocks = s->refcount_table + table;
-		s->l1 = s->refcount_blocks + blocks;
-		s->l2 = s->l1 + qcow2_divide_up(g->l1_entries, words);
-		s->data = s->l2 + tables;
-		s->end = s->data + clusters;
-		uint64_t need =
-			qcow2_divide_up(s->end, UINT64_C(1) << per_block_bits);
-		if (need == blocks && qcow2_divide_up(need, words) == table)
-			break;
-		blocks = need;
-		table = qcow2_divide_up(need, words);
-	}
+	qcow2_count_refcounts(g, s->refcount_table + l1 + tables + clusters, 0,
+		&blocks, &table);
+	s->refcount_blocks = s->refcount_table + table;
+	s->l1 = s->refcount_blocks + blocks;
+	s->l2 = s->l1 + l1;
+	s->data = s->l2 + tables;
+	s->end = s->data + clusters;
 	if (s->end > UINT64_C(1) << (QCOW2_OFFSET_BITS - g->cluster_bits))
 		return image_fail(err, s->base.store->name, -EFBIG,
 			"its file would be larger than qcow2 allows");
@@ -193,18 +187,15 @@ lay_out(struct sink *s, struct image_error *err)
 	return 0;
 }
 
-/* A cluster has the count 1. A width of several bytes is big-endian. */
 static void
 put_count(const struct sink *s, struct window *w, uint64_t cluster)
 {
-	unsigned order = s->geometry.refcount_order;
-	uint64_t base = s->refcount_blocks << s->geometry.cluster_bits;
+	unsigned char bit;
+	uint64_t at =
+		qcow2_first_bit(s->geometry.refcount_order, cluster, &bit);
 
-	if (order < 3)
-		*bytes_at(w, base + (cluster << order >> 3), 1) |=
-			(unsigned char)(1u << (cluster << order & 7));
-	else
-		*bytes_at(w, base + ((cluster + 1) << (order - 3)) - 1, 1) = 1;
+	at += s->refcount_blocks << s->geometry.cluster_bits;
+	*bytes_at(w, at, 1) |= bit;
 }
 
 static void

@@ -138,6 +138,26 @@ qcow2_refcount_table_too_large(const struct qcow2_geometry *g, const char *name,
 		1u << g->cluster_bits, 1u << g->refcount_order, hint);
 }
 
+void
+qcow2_count_refcounts(const struct qcow2_geometry *g, uint64_t used,
+	uint64_t written, uint64_t *blocks, uint64_t *table)
+{
+	uint64_t per_block = UINT64_C(1)
+			     << (g->cluster_bits + 3 - g->refcount_order);
+	uint64_t words = UINT64_C(1) << (g->cluster_bits - 3);
+	uint64_t need = written, clusters = 1;
+
+	/* The blocks count themselves and the table. */
+	do {
+		*blocks = need;
+		*table = clusters;
+		uint64_t end = used + *table + *blocks - written;
+		if (need < qcow2_divide_up(end, per_block))
+			need = qcow2_divide_up(end, per_block);
+		clusters = qcow2_divide_up(need, words);
+	} while (need != *blocks || clusters != *table);
+}
+
 /* Bytes of the header of version 3 without and with compression_type. */
 #define PLAIN_LENGTH 104
 #define LONG_LENGTH 112

@@ -15,7 +15,7 @@
  *	sink.c		 writes a new image; its options
  *	forward_sink.c	 writes to a pipe: all tables come first
  *	layout.c	 sizes of the tables of a new image; its header
- *	space.c		 places and reference counts of new clusters
+ *	space.c		 places of new clusters, their counts, L1 and L2 tables
  */
 #include <endian.h>
 #include <string.h>

@@ -144,7 +144,6 @@ struct sink {
 	struct image_sink base;
 	struct qcow2_geometry geometry;
 	struct qcow2_space space;
-	struct qcow2_tables tables;
 	struct image_create create;
 	/* the standard guest cluster that was placed last, and its place */
 	uint64_t last_guest;
@@ -176,14 +175,14 @@ preallocate(struct sink *s, uint64_t end, struct image_error *err)
 
 		if (stop > end)
 			stop = end;
-		int rc = qcow2_tables_open(&s->tables, s->next_guest, err);
+		int rc = qcow2_space_open_table(&s->space, s->next_guest, err);
 		if (rc == 0)
 			rc = qcow2_space_take(
 				&s->space, stop - s->next_guest, &cluster, err);
 		if (rc < 0)
 			return rc;
 		for (; s->next_guest < stop; s->next_guest++, cluster++)
-			*qcow2_tables_entry(&s->tables, s->next_guest) =
+			*qcow2_space_entry(&s->space, s->next_guest) =
 				htobe64(cluster << bits | QCOW2_ENTRY_COPIED);
 	}
 	return 0;
@@ -199,7 +198,7 @@ pass_to(struct sink *s, uint64_t guest, struct image_error *err)
 	if (s->create.preallocate)
 		rc = preallocate(s, guest, err);
 	if (rc == 0)
-		rc = qcow2_tables_open(&s->tables, guest, err);
+		rc = qcow2_space_open_table(&s->space, guest, err);
 	return rc;
 }
 
@@ -216,7 +215,7 @@ place_cluster(struct sink *s, uint64_t guest, struct image_error *err)
 	s->next_guest = guest + 1;
 	s->last_guest = guest;
 	s->last_host = cluster << bits;
-	*qcow2_tables_entry(&s->tables, guest) =
+	*qcow2_space_entry(&s->space, guest) =
 		htobe64(s->last_host | QCOW2_ENTRY_COPIED);
 	return 0;
 }
@@ -228,7 +227,7 @@ static void
 mark_subclusters(struct sink *s, uint64_t from, uint64_t to)
 {
 	unsigned bits = s->geometry.cluster_bits - QCOW2_SUBCLUSTER_BITS;
-	uint64_t *entry = qcow2_tables_entry(&s->tables, s->last_guest);
+	uint64_t *entry = qcow2_space_entry(&s->space, s->last_guest);
 	uint64_t mask = cluster_size(s) - 1;
 	unsigned first = (unsigned)((from & mask) >> bits);
 	unsigned last = (unsigned)(((to - 1) & mask) >> bits);
@@ -336,7 +335,7 @@ reserve_compressed(
 			"offset that qcow2 allows");
 	uint64_t sectors = (last >> QCOW2_SECTOR_BITS) -
 			   (place->host >> QCOW2_SECTOR_BITS);
-	*qcow2_tables_entry(&s->tables, guest) = htobe64(
+	*qcow2_space_entry(&s->space, guest) = htobe64(
 		QCOW2_ENTRY_COMPRESSED | sectors << offset_bits | place->host);
 	return 0;
 }
@@ -393,10 +392,7 @@ qcow2_sink_finish(struct image_sink *base, struct image_error *err)
 	if (s->create.preallocate)
 		rc = preallocate(s, clusters, err);
 	if (rc == 0)
-		rc = qcow2_tables_finish(&s->tables, &header.l1_cluster, err);
-	if (rc == 0)
-		rc = qcow2_space_finish(&s->space, &header.refcount_cluster,
-			&header.refcount_clusters, err);
+		rc = qcow2_space_finish(&s->space, &header, err);
 	if (rc == 0 && !base->store->fixed)
 		/* the last cluster may end with a hole */
 		rc = base->store->ops->resize(
@@ -409,7 +405,6 @@ qcow2_sink_close(struct image_sink *base)
 {
 	struct sink *s = (struct sink *)base;
 
-	qcow2_tables_destroy(&s->tables);
 	qcow2_space_destroy(&s->space);
 	free(s);
 }
@@ -477,8 +472,6 @@ qcow2_create(struct image_store *store, const struct image_create *create,
 		rc = describe(s, store, create, err);
 	if (rc == 0)
 		rc = qcow2_space_init(&s->space, store, &s->geometry, err);
-	if (rc == 0)
-		rc = qcow2_tables_init(&s->tables, &s->space, err);
 	if (rc == 0)
 		rc = clear_store(store, err);
 	if (rc < 0) {

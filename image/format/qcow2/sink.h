@@ -31,11 +31,37 @@ int qcow2_header_write(struct image_store *store,
 	const struct qcow2_header_out *header, struct image_error *err);
 
 /*
- * Allocates the clusters of a new file in ascending order, and counts them in
- * refcount blocks. The first cluster lies after the header and the offsets of
- * signatures. Complete blocks are collected and written together, so that
- * memory does not grow with the file. Only the refcount table in memory grows,
- * by 8 bytes for each block.
+ * Returns the offset in refcount blocks of count number `index`, and in *bit
+ * what makes it 1 if it is 0. Narrow counts begin at the least significant bit
+ * of a byte, wide ones are big-endian.
+ */
+static inline uint64_t
+qcow2_first_bit(unsigned order, uint64_t index, unsigned char *bit)
+{
+	*bit = (unsigned char)(order < 3 ? 1u << (index << order & 7) : 1);
+	return order < 3 ? index << order >> 3
+			 : ((index + 1) << (order - 3)) - 1;
+}
+
+/*
+ * layout.c: set the number of refcount blocks, and of clusters of their table,
+ * if `used` clusters are in use and these are added. `written` blocks are among
+ * the used clusters already.
+ */
+void qcow2_count_refcounts(const struct qcow2_geometry *geometry, uint64_t used,
+	uint64_t written, uint64_t *blocks, uint64_t *table);
+
+/*
+ * Allocates the clusters of a new file in ascending order, and has its tables.
+ * The first cluster lies after the header and the offsets of signatures.
+ *
+ * Clusters are counted in refcount blocks. Complete blocks are collected and
+ * written together.
+ *
+ * The L1 table has its place in front of the data, and each L2 table in front
+ * of the first data of its range, so that a stream of the image can be read.
+ * Small L2 tables have their places in groups. Only the L1 table and the
+ * refcount table in memory grow, by 8 bytes for each table or block.
  */
 struct qcow2_space {
 	struct image_store *store;
@@ -53,11 +79,25 @@ struct qcow2_space {
 	 * table_room entries */
 	uint64_t *table;
 	uint64_t table_room;
+	/* as in the file; has room for l1_room entries */
+	uint64_t *l1;
+	uint64_t l1_room;
+	/* 0: it has no place yet, because its size is not known */
+	uint64_t l1_cluster;
+	/* as in the file: l2_used tables of one group, the first of which is
+	 * for entry l2_first of the L1 table and lies in l2_cluster; 0 tables
+	 * before the first group */
+	unsigned char *l2;
+	unsigned group_bits;
+	uint64_t l2_first;
+	uint64_t l2_used;
+	uint64_t l2_cluster;
 };
 
 /*
  * Cluster 0 is taken for the header. The geometry must live as long as the
- * space. qcow2_space_destroy() frees the space, also after a failure.
+ * space. A geometry with 0 l1_entries has a disk of unknown size.
+ * qcow2_space_destroy() frees the space, also after a failure.
  */
 int qcow2_space_init(struct qcow2_space *space, struct image_store *store,
 	const struct qcow2_geometry *geometry, struct image_error *err);
@@ -77,67 +117,21 @@ int qcow2_space_take(struct qcow2_space *space, uint64_t count,
 bool qcow2_space_share(struct qcow2_space *space, uint64_t cluster);
 
 /*
- * Write the remaining blocks and the table. After that every cluster before
- * `next` is counted.
+ * Begin to fill the L2 table of a guest cluster. Tables are opened in ascending
+ * order. May allocate clusters.
  */
-int qcow2_space_finish(struct qcow2_space *space, uint64_t *table_cluster,
-	uint64_t *table_clusters, struct image_error *err);
-
-/*
- * Write length bytes except for blocks of 4096 zeros, which stay holes of the
- * new file.
- */
-int qcow2_write_sparse(struct image_store *store, uint64_t offset,
-	const void *bytes, size_t length, struct image_error *err);
-
-/*
- * The L1 table and the L2 tables of a new image, filled in ascending order.
- * The L1 table has its place in front of the data, and each L2 table in front
- * of the first data of its range, so that a stream of the image can be read.
- * Small L2 tables have their places in groups. Only the L1 table in memory
- * grows with the disk.
- */
-struct qcow2_tables {
-	struct qcow2_space *space;
-	const struct qcow2_geometry *geometry;
-	/* as in the file; has room for l1_room entries */
-	uint64_t *l1;
-	uint64_t l1_room;
-	/* 0: it has no place yet, because its size is not known */
-	uint64_t l1_cluster;
-	/* as in the file: the tables of one group, the first of which is for
-	 * entry `first` of the L1 table and lies in `cluster`; 0 tables before
-	 * the first group */
-	unsigned char *l2;
-	unsigned group_bits;
-	uint64_t first;
-	uint64_t used;
-	uint64_t cluster;
-};
-
-/*
- * The space and its geometry must live as long as the tables. A geometry with
- * 0 l1_entries has a disk of unknown size. qcow2_tables_destroy() frees the
- * tables, also after a failure.
- */
-int qcow2_tables_init(struct qcow2_tables *tables, struct qcow2_space *space,
-	struct image_error *err);
-void qcow2_tables_destroy(struct qcow2_tables *tables);
-
-/*
- * Begin to fill the table of a guest cluster. Tables are opened in ascending
- * order. May allocate clusters of the space.
- */
-int qcow2_tables_open(struct qcow2_tables *tables, uint64_t guest_cluster,
+int qcow2_space_open_table(struct qcow2_space *space, uint64_t guest_cluster,
 	struct image_error *err);
 
 /* The entry of a cluster in the table being filled, in the file's byte order:
  * one word, or two with extended_l2. */
-uint64_t *qcow2_tables_entry(
-	struct qcow2_tables *tables, uint64_t guest_cluster);
+uint64_t *qcow2_space_entry(struct qcow2_space *space, uint64_t guest_cluster);
 
-/* Write the remaining L2 tables and the L1 table. The size is known now. */
-int qcow2_tables_finish(struct qcow2_tables *tables, uint64_t *l1_cluster,
-	struct image_error *err);
+/*
+ * Write the remaining tables, and set their places in the header. The size is
+ * known now. After that every cluster before `next` is counted.
+ */
+int qcow2_space_finish(struct qcow2_space *space,
+	struct qcow2_header_out *header, struct image_error *err);
 
 #endif
