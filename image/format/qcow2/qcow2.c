@@ -275,11 +275,12 @@ load_tables(struct qcow2_source *q, const char *wanted, struct image_error *err)
 	const struct qcow2_snapshot *s;
 
 	int rc = qcow2_load_snapshots(q, err);
-	if (rc == 0 && !wanted)
+	if (rc < 0)
+		return rc;
+	if (!wanted)
 		return qcow2_load_l1(
 			q, "L1 table", h->l1_offset, h->l1_entries, err);
-	if (rc == 0)
-		rc = qcow2_find_snapshot(q, wanted, &s, err);
+	rc = qcow2_find_snapshot(q, wanted, &s, err);
 	if (rc < 0)
 		return rc;
 	q->base.size = s->disk_size;

@@ -11,8 +11,6 @@
 #include "format/qcow2/qcow2.h"
 #include "format/source.h"
 
-/* Checks L2 entries, and joins adjacent entries of one kind to runs. */
-
 /* Longest slice: a larger L2 table is read in parts. */
 #define SLICE_BYTES ((size_t)64 << 10)
 
@@ -56,23 +54,6 @@ static bool
 overlap(uint64_t a, uint64_t a_length, uint64_t b, uint64_t b_length)
 {
 	return a < b + b_length && b < a + a_length;
-}
-
-/* Returns the name of the table that the range overlaps, or NULL. */
-static const char *
-table_at(const struct qcow2_source *q, uint64_t host, uint64_t length)
-{
-	const struct qcow2_header *h = &q->header;
-
-	if (overlap(host, length, 0, UINT64_C(1) << h->cluster_bits))
-		return "header";
-	if (overlap(host, length, h->l1_offset, (uint64_t)h->l1_entries * 8) ||
-		overlap(host, length, q->l1_offset, q->l1_bytes))
-		return "L1 table";
-	if (overlap(host, length, h->refcount_table_offset,
-		    h->refcount_table_bytes))
-		return "refcount table";
-	return NULL;
 }
 
 /* Fail with a message about the entry of the cluster at offset guest. */
@@ -232,15 +213,27 @@ static int
 check_place(const struct qcow2_source *q, uint64_t guest,
 	const struct qcow2_cluster *c, struct image_error *err)
 {
-	if (c->stored == 0 || q->base.data != q->base.store)
+	const struct qcow2_header *h = &q->header;
+	uint64_t host = c->host, stored = c->stored;
+	const char *table = NULL;
+
+	if (stored == 0 || q->base.data != q->base.store)
 		return 0;
-	const char *table = table_at(q, c->host, c->stored);
+	if (overlap(host, stored, 0, UINT64_C(1) << h->cluster_bits))
+		table = "header";
+	else if (overlap(host, stored, h->l1_offset,
+			 (uint64_t)h->l1_entries * 8) ||
+		 overlap(host, stored, q->l1_offset, q->l1_bytes))
+		table = "L1 table";
+	else if (overlap(host, stored, h->refcount_table_offset,
+			 h->refcount_table_bytes))
+		table = "refcount table";
 	if (!table)
 		return 0;
 	return image_damaged(err, q->base.store->name, -EINVAL,
 		"%s cluster of guest offset 0x%" PRIx64 " at 0x%" PRIx64
 		" overlaps the %s",
-		c->compressed ? "compressed" : "data", guest, c->host, table);
+		c->compressed ? "compressed" : "data", guest, host, table);
 }
 
 /* Describe the cluster at offset guest, for at most limit bytes. */
@@ -292,45 +285,43 @@ join(struct qcow2_run *run, const struct qcow2_run *next)
 	return true;
 }
 
-/* Describe the first run at offset guest by the entries of one slice. */
+/* Describe the first run at offset guest by the n entries of one slice. */
 static int
 lookup_slice(const struct qcow2_source *q, const uint64_t *words, size_t n,
 	uint64_t guest, uint64_t limit, struct qcow2_run *run,
 	struct image_error *err)
 {
 	unsigned bits = q->header.cluster_bits;
-	size_t index = (size_t)(guest >> bits) & (n - 1);
+	uint64_t end = ((guest >> bits | (n - 1)) + 1) << bits;
+	struct qcow2_cluster c = {0};
 
 	*run = (struct qcow2_run){0};
-	for (; index < n && run->length < limit; index++) {
-		uint64_t at = guest + run->length;
-		uint64_t start = at >> bits << bits;
-		uint64_t entry =
-			be64toh(words[q->extended ? 2 * index : index]);
-		uint64_t bitmap =
-			q->extended ? be64toh(words[2 * index + 1]) : 0;
-		struct qcow2_cluster c = {0};
+	if (limit > end - guest)
+		limit = end - guest;
+	while (run->length < limit) {
+		uint64_t at = guest + run->length, start = at >> bits << bits;
+		size_t index = (size_t)(at >> bits) & (n - 1);
 		struct qcow2_run part;
 
-		int rc = qcow2_parse_cluster(q, entry, bitmap, start, &c, err);
-		if (rc == 0)
-			rc = check_place(q, start, &c, err);
-		if (rc < 0)
-			return rc;
-		for (;;) {
-			at = guest + run->length;
-			part_of(q, &c, at, limit - run->length, &part);
-			if (run->length == 0)
-				*run = part;
-			else if (!join(run, &part))
-				return 0;
-			if (run->kind == QCOW2_COMPRESSED)
-				return 0;
-			/* another subcluster of the same cluster */
-			if (run->length >= limit ||
-				(guest + run->length) >> bits << bits != start)
-				break;
+		if (run->length == 0 || at == start) {
+			uint64_t entry =
+				be64toh(words[q->extended ? 2 * index : index]);
+			uint64_t bitmap =
+				q->extended ? be64toh(words[2 * index + 1]) : 0;
+			int rc = qcow2_parse_cluster(
+				q, entry, bitmap, start, &c, err);
+			if (rc == 0)
+				rc = check_place(q, start, &c, err);
+			if (rc < 0)
+				return rc;
 		}
+		part_of(q, &c, at, limit - run->length, &part);
+		if (run->length == 0)
+			*run = part;
+		else if (!join(run, &part))
+			break;
+		if (run->kind == QCOW2_COMPRESSED)
+			break;
 	}
 	return 0;
 }
@@ -399,11 +390,9 @@ qcow2_lookup(struct qcow2_source *q, uint64_t guest, uint64_t limit,
 }
 
 /*
- * Looks up a range of the disk in a backing chain. A loop follows the chain, so
- * that a long chain needs no stack. One slice is in use at a time.
+ * As qcow2_lookup(), including backing files. A loop follows the chain, so that
+ * a long chain needs no stack. One slice is in use at a time.
  */
-
-/* As qcow2_lookup(), including backing files. */
 static int
 qcow2_find(struct qcow2_source *q, uint64_t guest, uint64_t limit,
 	struct qcow2_place *place, struct image_error *err)
@@ -434,8 +423,6 @@ qcow2_find(struct qcow2_source *q, uint64_t guest, uint64_t limit,
 	}
 }
 
-/* The extents of the disk, for a caller that visits the whole disk. */
-
 /* Extend an extent of one compressed cluster by those of the layer after it. */
 static int
 join_compressed(struct qcow2_source *q, const struct qcow2_place *first,
@@ -460,19 +447,6 @@ join_compressed(struct qcow2_source *q, const struct qcow2_place *first,
 		extent->length += next.run.length;
 	}
 	return 0;
-}
-
-static int
-extent_of_other(const struct qcow2_place *place, uint64_t offset,
-	struct image_extent *extent, struct image_error *err)
-{
-	struct image_source *other = place->other;
-	int rc = other->ops->extent(
-		other, offset, place->run.length, extent, err);
-
-	if (rc == 0)
-		extent->depth = place->depth;
-	return rc;
 }
 
 /*
@@ -514,8 +488,13 @@ qcow2_extent(struct image_source *source, uint64_t offset, uint64_t length,
 	rc = qcow2_find(q, offset, length, &place, err);
 	if (rc < 0)
 		return rc;
-	if (place.other)
-		return extent_of_other(&place, offset, extent, err);
+	if (place.other) {
+		rc = place.other->ops->extent(
+			place.other, offset, place.run.length, extent, err);
+		if (rc == 0)
+			extent->depth = place.depth;
+		return rc;
+	}
 	*extent = (struct image_extent){
 		.offset = offset,
 		.length = place.run.length,
