@@ -117,7 +117,7 @@ php_hone_copy(zend_execute_data *execute_data, zval *result)
 		Z_TYPE(arg[1]) != IS_STRING ||
 		(n > 2 && Z_TYPE(arg[2]) != IS_NULL))
 		return php_hone_fall_back(PHP_HONE_REASON_ARGUMENTS);
-	if (!php_hone_same_writes())
+	if (php_stream_stdio_ops.write != php_hone_stream_ops.write)
 		return php_hone_fall_back(PHP_HONE_REASON_WRAPPER);
 	if (!php_hone_accepts(Z_STR(arg[0])) ||
 		!php_hone_accepts(Z_STR(arg[1])) ||

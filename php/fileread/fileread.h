@@ -16,16 +16,14 @@
  *	path.c		1. whether the path may take the fast path
  *			2. its entry in PHP's realpath cache
  *			3. opens the path by this entry, or by PHP
- *	whole.c		4. reads the file into one string
- *			5. PHP continues with the open file
+ *	contents.c	4. reads the file into one string
+ *	stream.c	5. PHP continues with the open file
  *
- * contents.c, output.c and copy.c have the functions, which call these steps in
- * this order. stream.c has the functions whose argument is a stream. All of
- * them use memory by whole.c.
+ * contents.c, output.c and copy.c have the functions with a path, stream.c
+ * those whose argument is a stream.
  */
 #include "../php_hone.h"
 #include "ext/standard/file.h"
-#include "ext/standard/php_filestat.h"
 
 void php_hone_fileread_minit(int type);
 void php_hone_fileread_rinit(void);
@@ -36,13 +34,10 @@ void php_hone_fileread_minfo(void);
  * The fast paths. Return true if the call is complete. Return false, without
  * any effect, if the call falls back to PHP's own handler.
  */
-#define PHP_HONE_FUNCTION(constant, name, after_php)                           \
+#define PHP_HONE_FUNCTION(constant, name)                                      \
 	bool php_hone_##name(zend_execute_data *execute_data, zval *result);
 #include "functions.def"
 #undef PHP_HONE_FUNCTION
-
-/* After a copy() by PHP's own handler. */
-void php_hone_after_copy(zend_execute_data *execute_data, const zval *result);
 
 /* Counts a call that falls back. Returns false, for the caller to return. */
 static zend_always_inline bool
@@ -51,9 +46,6 @@ php_hone_fall_back(enum php_hone_reason reason)
 	HONE_G(fileread).fallen_back[reason]++;
 	return false;
 }
-
-/* Linux reads at most this at once (MAX_RW_COUNT with pages of 64 KiB). */
-#define PHP_HONE_READ_MAX ((size_t)0x7fff0000)
 
 /* PHP reads this many bytes at once, unless a script or an extension sets
  * another size. */
@@ -77,23 +69,63 @@ php_hone_forget_stat(void)
 #endif
 }
 
-/* path.c: whether the arguments after a path are absent or equal the defaults
- * of file_get_contents(). The second argument has the same default in
+/*
+ * PHP makes a default context at the first call, and a stream for each file.
+ * Each of them takes a resource number. Scripts see the numbers of later
+ * resources, so this function takes the same count of numbers.
+ */
+static zend_always_inline void
+php_hone_take_numbers(zend_long streams, bool context)
+{
+	HashTable *list = &EG(regular_list);
+
+	if (context)
+		(void)php_stream_context_from_zval(NULL, 0);
+	if (list->nNextFreeElement == 0)
+		list->nNextFreeElement = 1;
+	list->nNextFreeElement += streams;
+}
+
+/* ---- handlers.c ---- */
+
+/* PHP's operations when the module started, only read afterwards. */
+extern const php_stream_wrapper_ops *php_hone_wrapper_ops;
+extern php_stream_ops php_hone_stream_ops;
+
+/*
+ * Whether the operations that a read may call are unchanged. Compares one by
+ * one and inline: memcmp() costs 10 ns more (bench/php/reads.py, fread 12 of
+ * 64k wanted). `write` is left out: phpdbg replaces it for the output of the
+ * script, and no read calls it.
+ */
+static zend_always_inline bool
+php_hone_same_streams(void)
+{
+	const php_stream_ops *now = &php_stream_stdio_ops;
+	const php_stream_ops *was = &php_hone_stream_ops;
+
+	return now->read == was->read && now->close == was->close &&
+	       now->stat == was->stat && now->seek == was->seek &&
+	       now->cast == was->cast && now->set_option == was->set_option &&
+	       now->flush == was->flush;
+}
+
+/* ---- path.c ---- */
+
+/* Whether the arguments after a path are absent or equal the defaults of
+ * file_get_contents(). The second argument has the same default in
  * readfile(). */
 bool php_hone_rest_is_default(zend_execute_data *execute_data);
 
-/*
- * path.c: returns true if PHP would use its plain files for this path, and
- * memory is enough for a small file. Otherwise counts the reason and returns
- * false.
- */
+/* Whether PHP would use its plain files for this path, and memory is enough for
+ * a small file. Otherwise counts the reason. */
 bool php_hone_accepts(const zend_string *path);
 
 /*
- * path.c: the entry of PHP's realpath cache for an accepted path, valid until
- * the next use of the cache. `realpath` of the entry is the name that PHP
- * opens, even after a symbolic link was changed. Sets *place to the entry of
- * the path in the table of known paths.
+ * The entry of PHP's realpath cache for an accepted path, valid until the next
+ * use of the cache. `realpath` of the entry is the name that PHP opens, even
+ * after a symbolic link was changed. Sets *place to the entry of the path in
+ * the table of known paths.
  *
  * Returns NULL if there is no entry: the file is new to this process, or does
  * not exist. Returns NULL without a search if PHP failed to open the path
@@ -102,22 +134,19 @@ bool php_hone_accepts(const zend_string *path);
 const realpath_cache_bucket *php_hone_known(
 	const zend_string *path, struct php_hone_path **place);
 
-/* path.c: records that PHP opened an accepted path, or failed to. */
+/* Records that PHP opened an accepted path, or failed to. */
 void php_hone_note_opened(const zend_string *path, bool opened);
 
 /* The open file of a call, and its contents. */
 struct php_hone_file {
 	int fd;
-	/* the entry of its path in the table of known paths */
 	struct php_hone_path *place;
-	/* the whole file */
-	zend_string *contents;
+	zend_string *contents; /* the whole file */
 	/* the bytes read so far if PHP has to continue */
 	size_t head_len;
 	char head[PHP_HONE_CHUNK];
 };
 
-/* path.c: the result of an open. */
 enum php_hone_open {
 	PHP_HONE_OPENED,
 	/* PHP's realpath cache has no entry: php_hone_open_by_php() */
@@ -142,177 +171,52 @@ enum php_hone_open php_hone_open(
  */
 php_stream *php_hone_open_by_php(const zend_string *path, bool context);
 
-/* whole.c: the result of reading an open file. */
-enum php_hone_whole {
-	/* `contents` is the whole file, which is closed */
-	PHP_HONE_WHOLE_READ,
-	/* PHP has to continue after `head`; counted */
-	PHP_HONE_WHOLE_RESUME,
-	/* memory might not be enough: nothing was read, and the file is closed;
-	 * counted */
-	PHP_HONE_WHOLE_FALL_BACK
-};
-
-/* Reads the whole file that php_hone_open() opened. */
-enum php_hone_whole php_hone_read_whole(
-	struct php_hone_file *file, enum php_hone_function function);
+/* ---- contents.c ---- */
 
 /*
- * PHP makes a default context at the first call, and a stream for each file.
- * Each of them takes a resource number. Scripts see the numbers of later
- * resources, so this function takes the same count of numbers.
+ * Whether a function can get the memory for `size` bytes of a file without an
+ * error and without a garbage collection. Otherwise counts the reason: the call
+ * falls back before it has any effect.
  */
-static zend_always_inline void
-php_hone_take_numbers(zend_long streams, bool context)
-{
-	HashTable *list = &EG(regular_list);
-
-	if (context)
-		(void)php_stream_context_from_zval(NULL, 0);
-	if (list->nNextFreeElement == 0)
-		list->nNextFreeElement = 1;
-	list->nNextFreeElement += streams;
-}
+bool php_hone_fits(enum php_hone_function function, size_t size);
 
 /*
- * whole.c: makes PHP's own stream on an open file, as PHP's opener does. The
- * stream starts with the `len` bytes at `head`, which were read already.
+ * As zend_string_alloc(len). The caller is going to fill the first `used`
+ * bytes. If these bytes are many, requests huge pages for them before the
+ * header of the string touches the first page. Returns NULL as
+ * PHP_HONE_EMALLOC() does.
+ */
+zend_string *php_hone_allocate(size_t len, size_t used);
+
+/* ---- output.c ---- */
+
+/* Writes all bytes to PHP's output, as PHP does. Returns the number of bytes
+ * that PHP accepted. */
+size_t php_hone_write_all(const char *data, size_t size);
+
+/* ---- copy.c ---- */
+
+/* After a copy() by PHP's own handler. */
+void php_hone_after_copy(zend_execute_data *execute_data, const zval *result);
+
+/* ---- stream.c ---- */
+
+/*
+ * PHP's own stream on an open file, as PHP's opener makes it. The stream starts
+ * with the `len` bytes at `head`, which were read already.
  */
 php_stream *php_hone_resume(int fd, const zend_string *path, const char *mode,
 	const char *head, size_t len);
 
-/*
- * whole.c: puts bytes that were read from the file of a stream into the
- * stream's empty buffer. At most PHP_HONE_CHUNK bytes.
- */
-void php_hone_give_back(php_stream *stream, const char *bytes, size_t len);
-
-/* whole.c: file_get_contents() reads without a buffer, which affects the sizes
- * in error messages. */
-void php_hone_choose_buffer(
-	php_stream *stream, enum php_hone_function function);
-
-/* whole.c: PHP reads the rest of a stream as PHP's `function` does. Closes the
+/* PHP reads the rest of a stream as PHP's `function` does. Closes the
  * stream. */
 zend_string *php_hone_rest_by_php(
 	php_stream *stream, enum php_hone_function function);
 
 /*
- * stream.c: the same by one read, if possible. Returns NULL if memory might not
- * be enough, which is counted. Then nothing was read, and the stream is open.
+ * The same by one read, if possible. Returns NULL if memory might not be
+ * enough, which is counted. Then nothing was read, and the stream is open.
  */
 zend_string *php_hone_rest(php_stream *stream, enum php_hone_function function);
-
-/*
- * whole.c: returns true if a function can get the memory for `size` bytes of a
- * file without an error and without a garbage collection. Otherwise counts the
- * reason and returns false: the call falls back before it has any effect.
- */
-bool php_hone_fits(enum php_hone_function function, size_t size);
-
-/*
- * whole.c: as zend_string_alloc(len). The caller is going to fill the first
- * `used` bytes. If these bytes are many, requests huge pages for them before
- * the header of the string touches the first page. Returns NULL as
- * PHP_HONE_EMALLOC() does.
- */
-zend_string *php_hone_allocate(size_t len, size_t used);
-
-/* Streams that are plain files of PHP: plain.c. */
-
-/* The file of a stream, and the number of bytes that can be read without
- * PHP. */
-struct php_hone_plain {
-	php_stream *stream;
-	int fd;
-	dev_t device;
-	/* bytes in the buffer of the stream, which come first */
-	size_t buffered;
-	/* bytes of the file after the buffer, by the size that fstat()
-	 * returned */
-	size_t left;
-	/* the size is smaller than the position: a file of /proc, or a stream
-	 * that was moved past the end */
-	bool past;
-};
-
-/* The stream of an argument that is a resource. Returns NULL if the resource is
- * not a stream. */
-php_stream *php_hone_stream_of(const zval *arg);
-
-/* Whether a stream is PHP's own plain file, with only PHP's own buffer between
- * the file and the reader. */
-bool php_hone_is_plain(const php_stream *stream);
-
-/*
- * Sets *plain for a stream, which may be NULL. If the stream is not a plain
- * regular file, counts the reason and returns false.
- */
-bool php_hone_plain_of(struct php_hone_plain *plain, php_stream *stream);
-
-/*
- * Copies the buffer of the stream to `to`, and then reads n bytes from the
- * file. Returns the number of bytes, which is smaller if the file has changed.
- * PHP's next read then has the same result as without this function.
- */
-size_t php_hone_read_straight(
-	const struct php_hone_plain *plain, char *to, size_t n);
-
-/*
- * Reads at the end of a file, with an empty buffer, exactly as PHP does.
- * Returns true if read() returned 0. Returns false if bytes came, which are
- * then in the buffer, or if the read failed. PHP's next read then fails in the
- * same way.
- */
-bool php_hone_is_at_end(const struct php_hone_plain *plain);
-
-/* Detects other extensions that replace or wrap PHP's own code: others.c. */
-
-/*
- * Records PHP's operations of plain files when the module starts. Returns false
- * if an extension that was loaded earlier has replaced them.
- */
-bool php_hone_note_files(void);
-
-/* The recorded operations, only read afterwards. */
-extern const php_stream_wrapper_ops *php_hone_wrapper_ops;
-extern php_stream_ops php_hone_stream_ops;
-
-/*
- * Whether the operations that a read may call are unchanged. Compares one by
- * one and inline: memcmp() costs 10 ns more (bench/php/reads.py, fread 12 of
- * 64k wanted). `write` is left out: phpdbg replaces it for the output of the
- * script, and no read calls it.
- */
-static zend_always_inline bool
-php_hone_same_streams(void)
-{
-	const php_stream_ops *now = &php_stream_stdio_ops;
-	const php_stream_ops *was = &php_hone_stream_ops;
-
-	return now->read == was->read && now->close == was->close &&
-	       now->stat == was->stat && now->seek == was->seek &&
-	       now->cast == was->cast && now->set_option == was->set_option &&
-	       now->flush == was->flush;
-}
-
-/* The same for the operation by which copy() writes the target. */
-static zend_always_inline bool
-php_hone_same_writes(void)
-{
-	return php_stream_stdio_ops.write == php_hone_stream_ops.write;
-}
-
-/* Whether all operations are unchanged. The operations of PHP's wrapper are
- * constant, so their address is enough. */
-static zend_always_inline bool
-php_hone_same_files(void)
-{
-	return php_plain_files_wrapper.wops == php_hone_wrapper_ops &&
-	       php_hone_same_streams();
-}
-
-/* Whether a handler calls only PHP's own code. */
-bool php_hone_is_php(const char *name, zif_handler handler);
 
 #endif

@@ -1,42 +1,132 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Replaces the handlers of PHP's functions, restores them, and shows their
- * figures in phpinfo().
+ * Wraps the handlers of PHP's functions. The fast path must not bypass an
+ * extension that was loaded earlier to observe or forbid reads. An extension
+ * that is loaded later wraps the handlers of this one.
  */
+#include <dlfcn.h>
 #include "fileread.h"
 #include "ext/standard/info.h"
 
-typedef bool (*fast_path)(zend_execute_data *execute_data, zval *result);
-typedef void (*after)(zend_execute_data *execute_data, const zval *result);
+/* One set for the process, written before a second thread exists. */
+const php_stream_wrapper_ops *php_hone_wrapper_ops;
+php_stream_ops php_hone_stream_ops;
+
+/* Whether two addresses lie in the same program or shared library. */
+static bool
+same_object(const void *code, const void *other)
+{
+	Dl_info one, two;
+
+	return dladdr(code, &one) != 0 && dladdr(other, &two) != 0 &&
+	       one.dli_fbase == two.dli_fbase;
+}
+
+/* `pointers` is a struct of pointers only, such as the structs of operations.
+ * Some pointers are NULL. */
+static bool
+are_in_php(const void *pointers, size_t size)
+{
+	for (size_t at = 0; at < size; at += sizeof(void *)) {
+		const void *one;
+
+		memcpy(&one, (const char *)pointers + at, sizeof one);
+		if (one != NULL && !same_object(one, php_error_docref))
+			return false;
+	}
+	return true;
+}
+
+/* Records PHP's operations of plain files. Returns false if an extension that
+ * was loaded earlier has replaced them. */
+static bool
+note_files(void)
+{
+	php_hone_wrapper_ops = php_plain_files_wrapper.wops;
+	php_hone_stream_ops = php_stream_stdio_ops;
+	return same_object(php_hone_wrapper_ops, php_error_docref) &&
+	       are_in_php(php_hone_wrapper_ops, sizeof *php_hone_wrapper_ops) &&
+	       are_in_php(&php_stream_stdio_ops, sizeof php_stream_stdio_ops);
+}
+
+static const zend_module_entry *
+module_named(const char *name)
+{
+	return zend_hash_str_find_ptr(&module_registry, name, strlen(name));
+}
+
+/* PHP's own handler, even if the table of functions has another one: the module
+ * that declares the function keeps its own list. */
+static zif_handler
+declared(const char *name)
+{
+	const zend_function_entry *entry = module_named("standard")->functions;
+
+	while (entry->fname != NULL && strcmp(entry->fname, name) != 0)
+		entry++;
+	return entry->handler;
+}
 
 /*
- * PHP's handlers. They are written when the module starts, before a second
- * thread exists, and only read afterwards. NULL: the function is not wrapped.
+ * Whether phar calls this handler for paths outside of archives. Phar keeps the
+ * original handlers in its globals. The layout of the globals is private, but
+ * every module declares their address and size, and no other value there equals
+ * the address of a handler.
  */
+static bool
+phar_keeps(const zend_module_entry *phar, zif_handler handler)
+{
+#ifdef ZTS
+	const char *globals = TSRMG_BULK(*phar->globals_id_ptr, const char *);
+#else
+	const char *globals = phar->globals_ptr;
+#endif
+	for (size_t at = 0; at + sizeof handler <= phar->globals_size;
+		at += sizeof handler)
+		if (memcmp(globals + at, &handler, sizeof handler) == 0)
+			return true;
+	return false;
+}
+
+/* Whether a handler calls only PHP's own code. In some builds, phar's handler
+ * wraps PHP's own. */
+static bool
+is_php(const char *name, zif_handler handler)
+{
+	const zend_module_entry *phar = module_named("phar");
+	zif_handler php = declared(name);
+
+	return php != NULL &&
+	       (handler == php || (phar != NULL &&
+					  same_object(handler,
+						  phar->module_startup_func) &&
+					  phar_keeps(phar, php)));
+}
+
+typedef bool (*fast_path)(zend_execute_data *execute_data, zval *result);
+
+/* PHP's handlers, written before a second thread exists. NULL: the function is
+ * not wrapped. */
 static zif_handler php_handlers[PHP_HONE_FUNCTIONS];
 
 static zend_always_inline void
-php_hone_after_any(zend_execute_data *execute_data, const zval *result)
-{
-}
-
-static zend_always_inline void
 serve(INTERNAL_FUNCTION_PARAMETERS, enum php_hone_function function,
-	fast_path path, after after_php)
+	fast_path path)
 {
 	if (!HONE_G(fileread).on)
 		php_hone_fall_back(PHP_HONE_REASON_OFF);
 	else if (path(execute_data, return_value))
 		return;
 	php_handlers[function](INTERNAL_FUNCTION_PARAM_PASSTHRU);
-	after_php(execute_data, return_value);
+	if (function == PHP_HONE_COPY)
+		php_hone_after_copy(execute_data, return_value);
 }
 
-#define PHP_HONE_FUNCTION(constant, name, after_php)                           \
+#define PHP_HONE_FUNCTION(constant, name)                                      \
 	static ZEND_NAMED_FUNCTION(handle_##name)                              \
 	{                                                                      \
 		serve(INTERNAL_FUNCTION_PARAM_PASSTHRU, PHP_HONE_##constant,   \
-			php_hone_##name, after_php);                           \
+			php_hone_##name);                                      \
 	}
 #include "functions.def"
 #undef PHP_HONE_FUNCTION
@@ -45,7 +135,7 @@ static const struct {
 	const char *name;
 	zif_handler handler;
 } wrapped[PHP_HONE_FUNCTIONS] = {
-#define PHP_HONE_FUNCTION(constant, name, after_php)                           \
+#define PHP_HONE_FUNCTION(constant, name)                                      \
 	[PHP_HONE_##constant] = {#name, handle_##name},
 #include "functions.def"
 #undef PHP_HONE_FUNCTION
@@ -82,12 +172,12 @@ php_hone_fileread_minit(int type)
 	HONE_G(fileread).by_dl = type != MODULE_PERSISTENT;
 	if (HONE_G(fileread).by_dl)
 		return;
-	files_are_php = php_hone_note_files();
+	files_are_php = note_files();
 	for (size_t i = 0; i < PHP_HONE_FUNCTIONS; i++) {
 		zend_internal_function *function = find(i);
 
 		if (function == NULL || !files_are_php ||
-			!php_hone_is_php(wrapped[i].name, function->handler))
+			!is_php(wrapped[i].name, function->handler))
 			continue;
 		php_handlers[i] = function->handler;
 		function->handler = wrapped[i].handler;

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* readfile() and fpassthru() write files to PHP's output. */
-#include <linux/magic.h>
+/* readfile(): writes a file to PHP's output. */
 #include <sys/mman.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 #include "fileread.h"
 #include "SAPI.h"
 
-/* Writes all bytes to PHP's output, as PHP does. Returns the number of bytes
- * that PHP accepted. */
-static size_t
-write_all(const char *data, size_t size)
+size_t
+php_hone_write_all(const char *data, size_t size)
 {
 	size_t done = 0, n;
 
@@ -29,7 +25,7 @@ write_mapped(char *data, size_t size)
 
 	zend_try
 	{
-		done = write_all(data, size);
+		done = php_hone_write_all(data, size);
 	}
 	zend_catch
 	{
@@ -75,8 +71,9 @@ put_out_whole(struct php_hone_file *file, zval *result)
 	case HONE_READ_WHOLE:
 		close(file->fd);
 		php_hone_take_numbers(1, true);
-		ZVAL_LONG(result,
-			read.size > 0 ? write_all(file->head, read.size) : 0);
+		ZVAL_LONG(result, read.size > 0 ? php_hone_write_all(
+							  file->head, read.size)
+						: 0);
 		return true;
 	case HONE_READ_LARGER:
 		return put_out_mapped(file->fd, read.size, result);
@@ -165,90 +162,4 @@ php_hone_readfile(zend_execute_data *execute_data, zval *result)
 	default:
 		return false;
 	}
-}
-
-/*
- * Whether every regular file on the filesystem of the stream can be mapped. On
- * others (filesystems of the kernel, some of FUSE), PHP reads a file that
- * cannot be mapped, and sees its end. A device number may be reused, but hardly
- * within a request.
- */
-static bool
-can_be_mapped(const struct php_hone_plain *plain)
-{
-	struct statfs st;
-
-	if (HONE_G(fileread).device == plain->device && plain->device != 0)
-		return true;
-	if (fstatfs(plain->fd, &st) < 0)
-		return false;
-	switch (st.f_type) {
-	case EXT4_SUPER_MAGIC:
-	case XFS_SUPER_MAGIC:
-	case BTRFS_SUPER_MAGIC:
-	case F2FS_SUPER_MAGIC:
-	case TMPFS_MAGIC:
-	case OVERLAYFS_SUPER_MAGIC:
-	case NFS_SUPER_MAGIC:
-		HONE_G(fileread).device = plain->device;
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Outputs the rest of a stream as one piece, if PHP would have mapped the same
- * bytes. */
-static bool
-put_out_rest(const struct php_hone_plain *plain, zval *result)
-{
-	char small[PHP_HONE_UNMAPPED];
-	size_t size = plain->buffered + plain->left;
-	zend_off_t position = plain->stream->position;
-
-	/* PHP's loop begins with this test. */
-	if (size == 0) {
-		ZVAL_LONG(result, 0);
-		return plain->stream->eof || php_hone_is_at_end(plain);
-	}
-	if (plain->past || size >= sizeof small ||
-		(uint64_t)position + size > PHP_HONE_ONE_PIECE ||
-		!can_be_mapped(plain) ||
-		pread(plain->fd, small, size, position) != (ssize_t)size)
-		return false;
-	ZVAL_LONG(result, write_all(small, size));
-	return true;
-}
-
-/*
- * If the rest of a file begins at a page, PHP maps the rest, and moves the
- * stream to the end afterwards. A small rest is read here instead.
- */
-bool
-php_hone_fpassthru(zend_execute_data *execute_data, zval *result)
-{
-	zval *arg = ZEND_CALL_ARG(execute_data, 1);
-	struct php_hone_plain plain;
-	php_stream *stream;
-
-	if (ZEND_NUM_ARGS() != 1 || Z_TYPE_P(arg) != IS_RESOURCE)
-		return php_hone_fall_back(PHP_HONE_REASON_ARGUMENTS);
-	stream = php_hone_stream_of(arg);
-	/* A filter of written data also prevents PHP from mapping. */
-	if (stream != NULL && php_stream_is_filtered(stream))
-		return php_hone_fall_back(PHP_HONE_REASON_STREAM);
-	if (stream != NULL && stream->position % getpagesize() != 0)
-		return php_hone_fall_back(PHP_HONE_REASON_SHORT);
-	if (!php_hone_plain_of(&plain, stream))
-		return false;
-	if (!put_out_rest(&plain, result))
-		return php_hone_fall_back(PHP_HONE_REASON_SHORT);
-	/* A callback of ob_start() may have closed the stream. A seek at the
-	 * end would clear PHP's flag of the end of the file. */
-	if (plain.buffered + plain.left > 0 &&
-		php_hone_stream_of(arg) == stream)
-		php_stream_seek(stream,
-			(zend_off_t)(plain.buffered + plain.left), SEEK_CUR);
-	HONE_G(fileread).taken[PHP_HONE_FPASSTHRU]++;
-	return true;
 }

@@ -23,18 +23,14 @@ php_hone_rest_is_default(zend_execute_data *execute_data)
 static zend_always_inline bool
 wrapper_is_php(void)
 {
-	if (UNEXPECTED(!php_hone_same_files()))
+	/* The operations of PHP's wrapper are constant: their address is
+	 * enough. */
+	if (UNEXPECTED(php_plain_files_wrapper.wops != php_hone_wrapper_ops ||
+		       !php_hone_same_streams()))
 		return false;
 	return EXPECTED(FG(stream_wrappers) == NULL) ||
 	       zend_hash_str_find_ptr(FG(stream_wrappers), "file", 4) ==
 		       &php_plain_files_wrapper;
-}
-
-/* In a script from an archive, phar:// resolves relative paths. */
-static bool
-runs_in_phar(void)
-{
-	return strncasecmp(zend_get_executed_filename(), "phar://", 7) == 0;
 }
 
 bool
@@ -53,20 +49,19 @@ php_hone_accepts(const zend_string *path)
 		/* A scheme ends with a colon. */
 		if (memchr(ZSTR_VAL(path), ':', ZSTR_LEN(path)) != NULL)
 			return php_hone_fall_back(PHP_HONE_REASON_PATH);
-		if (runs_in_phar())
+		/* In a script from an archive, phar:// resolves it. */
+		if (strncasecmp(zend_get_executed_filename(), "phar://", 7) ==
+			0)
 			return php_hone_fall_back(PHP_HONE_REASON_PHAR);
 	}
 	return true;
 }
 
 /*
- * Step 2: its entry in PHP's realpath cache. PHP's hash,
- * which reads the path byte by byte, is not used.
- *
- * A table with another hash records the chain of the cache that had the path
- * last. The path is searched in that chain and compared in full, so a wrong
- * chain cannot lead to a wrong entry. If the search finds nothing, PHP's own
- * search follows.
+ * Step 2: its entry in PHP's realpath cache. PHP's hash reads the path byte by
+ * byte. So a table with another hash records the chain of the cache that had
+ * the path last. The path is compared in full, so a wrong chain cannot lead to
+ * a wrong entry. If the search finds nothing, PHP's own search follows.
  */
 
 /*
@@ -98,7 +93,6 @@ hash_of(const zend_string *path)
 	return (a ^ b >> 32) * one;
 }
 
-/* The entry of a path in the table, and the tag that identifies the path. */
 static zend_always_inline struct php_hone_path *
 place_of(const zend_string *path, uint32_t *tag)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 enum php_hone_function {
-#define PHP_HONE_FUNCTION(constant, name, after_php) PHP_HONE_##constant,
+#define PHP_HONE_FUNCTION(constant, name) PHP_HONE_##constant,
 #include "functions.def"
 #undef PHP_HONE_FUNCTION
 	PHP_HONE_FUNCTIONS
@@ -24,32 +24,20 @@ enum php_hone_reason {
 
 /* An entry of the table of known paths: path.c. */
 struct php_hone_path {
-	/* the part of the hash that the place in the table does not
-	 * determine */
-	uint32_t tag;
-	/* the chain of PHP's realpath cache that had the path */
-	uint16_t chain;
-	/* PHP could not open the path the last time */
-	bool failed;
-	/* the path was a regular file of less than a chunk the last time */
-	bool small;
+	uint32_t tag;   /* the bits of the hash that are not its place */
+	uint16_t chain; /* of PHP's realpath cache, which had the path */
+	bool failed;    /* PHP could not open the path the last time */
+	bool small;     /* a regular file of less than a chunk, the last time */
 };
 
 struct php_hone_fileread {
-	/* INI hone.file_reads */
-	bool on;
-	/* INI hone.file_reads_huge_pages */
-	bool huge_pages;
-	/* the module was loaded by dl(): no function is wrapped */
-	bool by_dl;
-	/* PHP uses its realpath cache in this request */
-	bool realpath_cache;
-	/* PHP has disabled its realpath cache permanently */
-	bool no_realpath_cache;
-	/* a device whose files can be mapped; 0: none is known */
-	uint64_t device;
-	/* calls of each function on the fast path, and calls that fell back for
-	 * each reason, since the process or thread began */
+	bool on;         /* INI hone.file_reads */
+	bool huge_pages; /* INI hone.file_reads_huge_pages */
+	bool by_dl;      /* the module was loaded by dl(): nothing is wrapped */
+	bool realpath_cache;    /* PHP uses this cache in this request */
+	bool no_realpath_cache; /* PHP has disabled it permanently */
+	uint64_t device;        /* its files can be mapped; 0: none is known */
+	/* calls since the process or thread began */
 	uint64_t taken[PHP_HONE_FUNCTIONS];
 	uint64_t fallen_back[PHP_HONE_REASONS];
 	struct php_hone_path paths[PHP_HONE_PATHS];

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fread() and stream_get_contents(), whose argument is a stream. PHP reads 8
- * KiB at a time into the buffer of the stream, and copies. Here whole chunks
- * are read directly to their destination, and PHP reads the rest. Position,
- * buffer and end of file are then the same as with PHP's own function.
+ * fread(), stream_get_contents() and fpassthru(), whose argument is a stream.
+ * PHP reads 8 KiB at a time into the buffer of the stream, and copies. Here
+ * whole chunks are read directly to their destination, and PHP reads the rest.
+ * Position, buffer and end of file are then the same as with PHP's own
+ * function.
  */
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include "fileread.h"
 
@@ -12,9 +16,140 @@
  * 20000. */
 #define LEAST_CHUNKS 4
 
+/* A stream that is a plain file of PHP, and the number of bytes that can be
+ * read without PHP. */
+struct plain {
+	php_stream *stream;
+	int fd;
+	dev_t device;
+	size_t buffered; /* bytes in the stream's buffer, which come first */
+	size_t left;     /* bytes of the file after them, by fstat() */
+	/* the size is smaller than the position: a file of /proc, or a stream
+	 * that was moved past the end */
+	bool past;
+};
+
+/* Puts bytes that were read from the file of a stream into the stream's empty
+ * buffer. */
+static void
+give_back(php_stream *stream, const char *bytes, size_t len)
+{
+	if (stream->readbuf == NULL) {
+		stream->readbuflen = MAX(stream->chunk_size, PHP_HONE_CHUNK);
+		stream->readbuf =
+			pemalloc(stream->readbuflen, stream->is_persistent);
+	}
+	ZEND_ASSERT(stream->readpos == stream->writepos &&
+		    len <= stream->readbuflen);
+	memcpy(stream->readbuf, bytes, len);
+	stream->readpos = 0;
+	stream->writepos = (zend_off_t)len;
+}
+
+/* Whether a stream is PHP's own plain file, with only PHP's own buffer between
+ * the file and the reader. */
+static bool
+is_plain(const php_stream *stream)
+{
+	return stream->ops == &php_stream_stdio_ops &&
+	       php_hone_same_streams() &&
+	       stream->wrapper == &php_plain_files_wrapper &&
+	       stream->readfilters.head == NULL && stream->ctx == NULL &&
+	       stream->stdiocast == NULL &&
+	       (stream->flags &
+		       (PHP_STREAM_FLAG_NO_BUFFER | PHP_STREAM_FLAG_NO_SEEK |
+			       PHP_STREAM_FLAG_IS_DIR)) == 0 &&
+	       /* With a buffer of another length, PHP's reads are not of one
+		* chunk each. */
+	       stream->chunk_size > 1 &&
+	       (stream->readbuf == NULL ||
+		       stream->readbuflen == stream->chunk_size);
+}
+
+/* NULL if the resource is not a stream. */
+static php_stream *
+stream_of(const zval *arg)
+{
+	const zend_resource *resource = Z_RES_P(arg);
+
+	if (resource->type != php_file_le_stream() &&
+		resource->type != php_file_le_pstream())
+		return NULL;
+	return resource->ptr;
+}
+
+/* Sets *plain for a stream, which may be NULL. If the stream is not a plain
+ * regular file, counts the reason and returns false. */
+static bool
+plain_of(struct plain *plain, php_stream *stream)
+{
+	struct stat st;
+	zend_off_t left;
+
+	if (stream == NULL || !is_plain(stream))
+		return php_hone_fall_back(PHP_HONE_REASON_STREAM);
+	plain->stream = stream;
+	plain->buffered = (size_t)(stream->writepos - stream->readpos);
+	if (stream->ops->cast(stream, PHP_STREAM_AS_FD, (void **)&plain->fd) !=
+			SUCCESS ||
+		fstat(plain->fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return php_hone_fall_back(PHP_HONE_REASON_KIND);
+	left = st.st_size - stream->position - (zend_off_t)plain->buffered;
+	if (stream->position < 0 ||
+		(left <= 0 && stream->chunk_size != PHP_HONE_CHUNK))
+		return php_hone_fall_back(PHP_HONE_REASON_SHORT);
+	plain->left = left > 0 ? (size_t)left : 0;
+	plain->past = left < 0;
+	plain->device = st.st_dev;
+	return true;
+}
+
+/*
+ * Reads at the end of a file, with an empty buffer, exactly as PHP does.
+ * Returns true if read() returned 0. Returns false if bytes came, which are
+ * then in the buffer, or if the read failed. PHP's next read then fails in the
+ * same way.
+ */
+static bool
+is_at_end(const struct plain *plain)
+{
+	char chunk[PHP_HONE_CHUNK];
+	ssize_t got = read(plain->fd, chunk, sizeof chunk);
+
+	php_hone_forget_stat();
+	if (got > 0)
+		give_back(plain->stream, chunk, (size_t)got);
+	if (got == 0)
+		plain->stream->eof = 1;
+	return got == 0;
+}
+
+/*
+ * Copies the buffer of the stream to `to`, and then reads n bytes from the
+ * file. Returns the number of bytes, which is smaller if the file has changed.
+ * PHP's next read then has the same result as without this function.
+ */
+static size_t
+read_straight(const struct plain *plain, char *to, size_t n)
+{
+	php_stream *stream = plain->stream;
+	ssize_t got;
+
+	if (plain->buffered > 0)
+		php_stream_read(stream, to, plain->buffered);
+	if (n == 0)
+		return plain->buffered;
+	got = read(plain->fd, to + plain->buffered, n);
+	php_hone_forget_stat();
+	if (got < 0)
+		return plain->buffered;
+	stream->position += got;
+	return plain->buffered + (size_t)got;
+}
+
 /* The number of wanted bytes that are in whole chunks of the file. */
 static size_t
-whole_chunks(const struct php_hone_plain *plain, size_t wanted)
+whole_chunks(const struct plain *plain, size_t wanted)
 {
 	size_t n = wanted > plain->buffered ? wanted - plain->buffered : 0;
 
@@ -42,13 +177,13 @@ cut(zend_string *string, size_t len)
  * returns nothing.
  */
 static bool
-read_to_end(const struct php_hone_plain *plain, char *to, size_t *len)
+read_to_end(const struct plain *plain, char *to, size_t *len)
 {
 	if (plain->left == 0) {
-		*len = php_hone_read_straight(plain, to, 0);
-		return php_hone_is_at_end(plain);
+		*len = read_straight(plain, to, 0);
+		return is_at_end(plain);
 	}
-	*len = php_hone_read_straight(plain, to, plain->left + 1);
+	*len = read_straight(plain, to, plain->left + 1);
 	if (*len != plain->buffered + plain->left)
 		return false;
 	plain->stream->eof = 1;
@@ -61,7 +196,7 @@ read_to_end(const struct php_hone_plain *plain, char *to, size_t *len)
  * Returns NULL if the first read failed or memory is exhausted.
  */
 static zend_string *
-read_some(const struct php_hone_plain *plain, size_t wanted, size_t straight)
+read_some(const struct plain *plain, size_t wanted, size_t straight)
 {
 	zend_string *string = php_hone_allocate(
 		wanted, straight > 0 ? straight : plain->left);
@@ -74,7 +209,7 @@ read_some(const struct php_hone_plain *plain, size_t wanted, size_t straight)
 		if (read_to_end(plain, ZSTR_VAL(string), &len))
 			return cut(string, len);
 	} else {
-		len = php_hone_read_straight(plain, ZSTR_VAL(string), straight);
+		len = read_straight(plain, ZSTR_VAL(string), straight);
 	}
 	if (len == wanted)
 		return cut(string, len);
@@ -108,7 +243,7 @@ bool
 php_hone_fread(zend_execute_data *execute_data, zval *result)
 {
 	zval *arg = ZEND_CALL_ARG(execute_data, 1);
-	struct php_hone_plain plain;
+	struct plain plain;
 	php_stream *stream;
 	zend_string *string;
 	size_t wanted, straight;
@@ -122,19 +257,19 @@ php_hone_fread(zend_execute_data *execute_data, zval *result)
 	if (Z_LVAL(arg[1]) < LEAST_CHUNKS * (zend_long)PHP_HONE_CHUNK)
 		return php_hone_fall_back(PHP_HONE_REASON_SHORT);
 	wanted = (size_t)Z_LVAL(arg[1]);
-	stream = php_hone_stream_of(arg);
+	stream = stream_of(arg);
 	/* The buffer of PHP has the length of a chunk. */
 	if (stream != NULL &&
 		!php_hone_fits(PHP_HONE_FREAD, wanted + stream->chunk_size))
 		return false;
 	/* A string of 2 MiB gets its huge pages before anything is read. */
-	if (stream != NULL && php_hone_is_plain(stream) &&
+	if (stream != NULL && is_plain(stream) &&
 		stream->writepos == stream->readpos &&
 		wanted < ZEND_MM_CHUNK_SIZE && !first_chunk(stream, result)) {
 		php_hone_fall_back(PHP_HONE_REASON_SHORT);
 		return stream->writepos == stream->readpos;
 	}
-	if (!php_hone_plain_of(&plain, stream))
+	if (!plain_of(&plain, stream))
 		return false;
 	to_end = wanted > plain.buffered + plain.left;
 	straight = to_end ? 0 : whole_chunks(&plain, wanted);
@@ -174,7 +309,7 @@ with_rest(php_stream *stream, zend_string *string, size_t len)
 
 /* Everything up to the end. Returns NULL if memory might not be enough. */
 static zend_string *
-read_all(const struct php_hone_plain *plain, enum php_hone_function function)
+read_all(const struct plain *plain, enum php_hone_function function)
 {
 	size_t size = plain->buffered + plain->left, len;
 	zend_string *string;
@@ -197,14 +332,14 @@ php_hone_stream_get_contents(zend_execute_data *execute_data, zval *result)
 {
 	zval *arg = ZEND_CALL_ARG(execute_data, 1);
 	uint32_t n = ZEND_NUM_ARGS();
-	struct php_hone_plain plain;
+	struct plain plain;
 	zend_string *string;
 
 	if (n < 1 || n > 3 || Z_TYPE(arg[0]) != IS_RESOURCE ||
 		(n > 1 && Z_TYPE(arg[1]) != IS_NULL) ||
 		(n > 2 && (Z_TYPE(arg[2]) != IS_LONG || Z_LVAL(arg[2]) != -1)))
 		return php_hone_fall_back(PHP_HONE_REASON_ARGUMENTS);
-	if (!php_hone_plain_of(&plain, php_hone_stream_of(arg)))
+	if (!plain_of(&plain, stream_of(arg)))
 		return false;
 	string = read_all(&plain, PHP_HONE_STREAM_GET_CONTENTS);
 	if (string == NULL)
@@ -214,19 +349,144 @@ php_hone_stream_get_contents(zend_execute_data *execute_data, zval *result)
 	return true;
 }
 
+/* file_get_contents() reads without a buffer, which affects the sizes in error
+ * messages. */
+static void
+choose_buffer(php_stream *stream, enum php_hone_function function)
+{
+	if (function == PHP_HONE_FILE_GET_CONTENTS)
+		php_stream_set_option(stream, PHP_STREAM_OPTION_READ_BUFFER,
+			PHP_STREAM_BUFFER_NONE, NULL);
+}
+
+zend_string *
+php_hone_rest_by_php(php_stream *stream, enum php_hone_function function)
+{
+	zend_string *string;
+
+	choose_buffer(stream, function);
+	string = php_stream_copy_to_mem(stream, PHP_STREAM_COPY_ALL, 0);
+	php_stream_close(stream);
+	return string != NULL ? string : ZSTR_EMPTY_ALLOC();
+}
+
 zend_string *
 php_hone_rest(php_stream *stream, enum php_hone_function function)
 {
-	struct php_hone_plain plain;
+	struct plain plain;
 	zend_string *string;
 
-	if (!php_hone_plain_of(&plain, stream))
+	if (!plain_of(&plain, stream))
 		return php_hone_rest_by_php(stream, function);
-	php_hone_choose_buffer(stream, function);
+	choose_buffer(stream, function);
 	string = read_all(&plain, function);
 	if (string != NULL) {
 		HONE_G(fileread).taken[function]++;
 		php_stream_close(stream);
 	}
 	return string;
+}
+
+/*
+ * Whether every regular file on the filesystem of the stream can be mapped. On
+ * others (filesystems of the kernel, some of FUSE), PHP reads a file that
+ * cannot be mapped, and sees its end. A device number may be reused, but hardly
+ * within a request.
+ */
+static bool
+can_be_mapped(const struct plain *plain)
+{
+	struct statfs st;
+
+	if (HONE_G(fileread).device == plain->device && plain->device != 0)
+		return true;
+	if (fstatfs(plain->fd, &st) < 0)
+		return false;
+	switch (st.f_type) {
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+	case OVERLAYFS_SUPER_MAGIC:
+	case NFS_SUPER_MAGIC:
+		HONE_G(fileread).device = plain->device;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Outputs the rest of a stream as one piece, if PHP would have mapped the same
+ * bytes. */
+static bool
+put_out_rest(const struct plain *plain, zval *result)
+{
+	char small[PHP_HONE_UNMAPPED];
+	size_t size = plain->buffered + plain->left;
+	zend_off_t position = plain->stream->position;
+
+	/* PHP's loop begins with this test. */
+	if (size == 0) {
+		ZVAL_LONG(result, 0);
+		return plain->stream->eof || is_at_end(plain);
+	}
+	if (plain->past || size >= sizeof small ||
+		(uint64_t)position + size > PHP_HONE_ONE_PIECE ||
+		!can_be_mapped(plain) ||
+		pread(plain->fd, small, size, position) != (ssize_t)size)
+		return false;
+	ZVAL_LONG(result, php_hone_write_all(small, size));
+	return true;
+}
+
+/*
+ * If the rest of a file begins at a page, PHP maps the rest, and moves the
+ * stream to the end afterwards. A small rest is read here instead.
+ */
+bool
+php_hone_fpassthru(zend_execute_data *execute_data, zval *result)
+{
+	zval *arg = ZEND_CALL_ARG(execute_data, 1);
+	struct plain plain;
+	php_stream *stream;
+
+	if (ZEND_NUM_ARGS() != 1 || Z_TYPE_P(arg) != IS_RESOURCE)
+		return php_hone_fall_back(PHP_HONE_REASON_ARGUMENTS);
+	stream = stream_of(arg);
+	/* A filter of written data also prevents PHP from mapping. */
+	if (stream != NULL && php_stream_is_filtered(stream))
+		return php_hone_fall_back(PHP_HONE_REASON_STREAM);
+	if (stream != NULL && stream->position % getpagesize() != 0)
+		return php_hone_fall_back(PHP_HONE_REASON_SHORT);
+	if (!plain_of(&plain, stream))
+		return false;
+	if (!put_out_rest(&plain, result))
+		return php_hone_fall_back(PHP_HONE_REASON_SHORT);
+	/* A callback of ob_start() may have closed the stream. A seek at the
+	 * end would clear PHP's flag of the end of the file. */
+	if (plain.buffered + plain.left > 0 && stream_of(arg) == stream)
+		php_stream_seek(stream,
+			(zend_off_t)(plain.buffered + plain.left), SEEK_CUR);
+	HONE_G(fileread).taken[PHP_HONE_FPASSTHRU]++;
+	return true;
+}
+
+/* Step 5 of a call with a path. */
+php_stream *
+php_hone_resume(int fd, const zend_string *path, const char *mode,
+	const char *head, size_t len)
+{
+	php_stream *stream = php_stream_fopen_from_fd(fd, mode, NULL);
+
+	stream->wrapper = &php_plain_files_wrapper;
+	stream->orig_path = estrndup(ZSTR_VAL(path), ZSTR_LEN(path));
+	if (len > 0) {
+		give_back(stream, head, len);
+		/* PHP has set the position to that of the file, which is after
+		 * these bytes. */
+		if (stream->position > 0)
+			stream->position -= (zend_off_t)len;
+	}
+	return stream;
 }
