@@ -291,9 +291,9 @@ bool php_hone_block_fetch(const struct php_hone_entry *entry,
 bool php_hone_block_find(const struct php_hone_entry *entry, zval *value);
 /* Memory for a copy, or NULL. */
 void *php_hone_block_memory(size_t size);
-/* The copy in the memory of the last call is complete. */
-void php_hone_block_enter(
-	const struct php_hone_entry *entry, size_t size, const zval *root);
+/* The copy in memory of php_hone_block_memory() is complete. */
+void php_hone_block_enter(const struct php_hone_entry *entry, const void *copy,
+	size_t size, const zval *root);
 /* Memory, aligned to PHP_HONE_VALUE_ALIGN, until the next call of a function
  * above; or NULL. */
 void *php_hone_block_scratch(size_t size);

@@ -63,9 +63,7 @@ struct php_hone_cache {
 	struct php_hone_cold cold;
 	/* block.c: memory and table of block copies */
 	struct php_hone_chunk *chunks;
-	struct php_hone_block *blocks;
-	uint32_t block_room;
-	uint32_t block_request; /* its number; 0 before the first copy */
+	HashTable blocks; /* zero before the first copy */
 	/* write.c: hashes of keys whose values had objects with methods */
 	zend_ulong hooked[PHP_HONE_HOOKED];
 
@@ -76,7 +74,6 @@ struct php_hone_cache {
 	/* unserialize_max_depth; NULL before its first use */
 	const zend_ini_entry *most_depth;
 	uint32_t fetches;
-	uint32_t n_blocks;
 	size_t block_bytes_used;
 	struct php_hone_claim *claims;
 	struct php_hone_zones *zones; /* dates.c; NULL before the first */

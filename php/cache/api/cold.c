@@ -136,7 +136,8 @@ php_hone_cold_make(struct php_hone_member *member,
 		!read_placed(member, entry, made, kept))
 		return false;
 	if (*kept)
-		php_hone_block_enter(entry, made->size, &made->root);
+		php_hone_block_enter(
+			entry, made->data, made->size, &made->root);
 	if (php_hone_store_is_hot(entry))
 		make_warm(member, entry, made);
 	return true;
