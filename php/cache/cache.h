@@ -267,9 +267,13 @@ bool php_hone_cache_fetch(zend_string *key, zval *value);
  * most `grace` seconds ago. */
 bool php_hone_cache_peek(zend_string *key, uint32_t grace, zval *value);
 bool php_hone_cache_exists(zend_string *key);
-/* The same for one element, which is copied. */
-bool php_hone_cache_field(
-	zend_string *key, const zval *path, uint32_t n_path, zval *value);
+/* The entry, also one that expired at most `grace` seconds ago; or NULL. The
+ * caller ends the fetch. */
+const struct php_hone_entry *php_hone_cache_look(
+	struct php_hone_member *member, zend_string *key, uint32_t grace);
+/* As php_hone_cache_fetch() for one element, which is copied. `path` is a
+ * string, an int, or an array of these. */
+bool php_hone_cache_field(zend_string *key, zval *path, zval *value);
 
 /*
  * Returns true, and sets *stored, if the request has fetched the array

@@ -4,8 +4,7 @@
 #include "../values/graph.h"
 
 /* A request checks its age at every 16th fetch, and at every 256th one of a key
- * that it knows. To read the clock takes a quarter of the time of a fetch, and
- * longer than a fetch of such a key. */
+ * that it knows: to read the clock takes longer than such a fetch. */
 #define CHECK_EVERY 256
 #define WEIGHT 16
 #define WEIGHT_KNOWN 1
@@ -40,40 +39,6 @@ static zend_always_inline bool
 is_kept(const struct php_hone_member *member)
 {
 	return member->open && HONE_G(cache).read <= PHP_HONE_READ_SHARED;
-}
-
-static bool take_copy(struct php_hone_member *member,
-	const struct php_hone_entry *entry, zval *value);
-
-static bool take_cold(struct php_hone_member *member,
-	const struct php_hone_entry *entry, zval *value);
-
-/*
- * Takes a value that has objects, or a cold one: the root of its entry is not
- * what PHP gets. Code of the user runs only after the end of the fetch.
- */
-static bool
-take_other(struct php_hone_member *member, const struct php_hone_entry *entry,
-	zval *value)
-{
-	uint8_t flags = entry->flags;
-	bool good;
-	zval root;
-
-	if (flags & PHP_HONE_COLD)
-		return take_cold(member, entry, value);
-	ZVAL_COPY_VALUE(&root, value);
-	if (is_kept(member)) {
-		php_hone_fetch_end(member);
-		return php_hone_value_restore(value, &root, flags);
-	}
-	if (!take_copy(member, entry, &root)) {
-		ZVAL_NULL(value);
-		return false;
-	}
-	good = php_hone_value_restore(value, &root, flags);
-	zval_ptr_dtor(&root);
-	return good;
 }
 
 /*
@@ -159,6 +124,34 @@ take_cold(struct php_hone_member *member, const struct php_hone_entry *entry,
 	return good;
 }
 
+/*
+ * Takes a value that has objects, or a cold one: the root of its entry is not
+ * what PHP gets. Code of the user runs only after the end of the fetch.
+ */
+static bool
+take_other(struct php_hone_member *member, const struct php_hone_entry *entry,
+	zval *value)
+{
+	uint8_t flags = entry->flags;
+	bool good;
+	zval root;
+
+	if (flags & PHP_HONE_COLD)
+		return take_cold(member, entry, value);
+	ZVAL_COPY_VALUE(&root, value);
+	if (is_kept(member)) {
+		php_hone_fetch_end(member);
+		return php_hone_value_restore(value, &root, flags);
+	}
+	if (!take_copy(member, entry, &root)) {
+		ZVAL_NULL(value);
+		return false;
+	}
+	good = php_hone_value_restore(value, &root, flags);
+	zval_ptr_dtor(&root);
+	return good;
+}
+
 static zend_always_inline const struct php_hone_entry **
 recent_of(const void *address)
 {
@@ -239,39 +232,41 @@ php_hone_cache_fetch(zend_string *key, zval *value)
 	return take(member, php_hone_fetch_find(member, &of), value);
 }
 
+const struct php_hone_entry *
+php_hone_cache_look(
+	struct php_hone_member *member, zend_string *key, uint32_t grace)
+{
+	struct php_hone_key of = php_hone_key_of(key);
+	const struct php_hone_entry *entry = php_hone_fetch_peek(member, &of);
+
+	if (entry != NULL && entry->expires != 0 &&
+		(uint64_t)entry->expires + grace <=
+			php_hone_store_now(member->store))
+		return NULL;
+	return entry;
+}
+
 bool
 php_hone_cache_peek(zend_string *key, uint32_t grace, zval *value)
 {
 	struct php_hone_member *member = php_hone_cache_open();
-	const struct php_hone_entry *entry;
-	struct php_hone_key of = php_hone_key_of(key);
 
 	if (member == NULL)
 		return false;
 	count_fetch(WEIGHT);
-	entry = php_hone_fetch_peek(member, &of);
-	if (entry != NULL && entry->expires != 0 &&
-		(uint64_t)entry->expires + grace <=
-			php_hone_store_now(member->store))
-		entry = NULL;
-	return take(member, entry, value);
+	return take(member, php_hone_cache_look(member, key, grace), value);
 }
 
 bool
 php_hone_cache_exists(zend_string *key)
 {
 	struct php_hone_member *member = php_hone_cache_open();
-	const struct php_hone_entry *entry;
-	struct php_hone_key of = php_hone_key_of(key);
 	bool found;
 
 	if (member == NULL)
 		return false;
 	count_fetch(WEIGHT);
-	entry = php_hone_fetch_peek(member, &of);
-	found = entry != NULL &&
-		(entry->expires == 0 ||
-			entry->expires > php_hone_store_now(member->store));
+	found = php_hone_cache_look(member, key, 0) != NULL;
 	php_hone_fetch_end(member);
 	return found;
 }
@@ -302,12 +297,13 @@ property_of(zend_object *object, zend_string *name)
 }
 
 static zval *
-element_of(zval *value, const zval *key)
+element_of(zval *value, zval *key)
 {
 	zend_string *name;
 
+	ZVAL_DEREF(value);
 	if (Z_TYPE_P(value) == IS_OBJECT) {
-		name = zval_get_string((zval *)key);
+		name = zval_get_string(key);
 		value = property_of(Z_OBJ_P(value), name);
 		zend_string_release(name);
 		return value;
@@ -320,24 +316,27 @@ element_of(zval *value, const zval *key)
 		       : zend_symtable_find(Z_ARRVAL_P(value), Z_STR_P(key));
 }
 
-/*
- * The value at a path of ints and strings, as $value[$path[0]][$path[1]]..., or
- * ->{$path[0]} of an object. NULL if there is none. The result belongs to
- * `value`. Without code of the user.
- */
+/* $value[$path[0]][$path[1]]..., or ->{$path[0]} of an object; or NULL. The
+ * result belongs to `value`. Without code of the user. */
 static zval *
-field_of(zval *value, const zval *path, uint32_t n_path)
+field_of(zval *value, zval *path)
 {
-	for (uint32_t i = 0; i < n_path && value != NULL; i++) {
-		ZVAL_DEREF(value);
-		value = element_of(value, &path[i]);
+	zval *key;
+
+	if (Z_TYPE_P(path) != IS_ARRAY)
+		return element_of(value, path);
+	ZEND_HASH_FOREACH_VAL(Z_ARRVAL_P(path), key)
+	{
+		value = element_of(value, key);
+		if (value == NULL)
+			break;
 	}
+	ZEND_HASH_FOREACH_END();
 	return value;
 }
 
 bool
-php_hone_cache_field(
-	zend_string *key, const zval *path, uint32_t n_path, zval *value)
+php_hone_cache_field(zend_string *key, zval *path, zval *value)
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	const struct php_hone_entry *entry;
@@ -351,7 +350,7 @@ php_hone_cache_field(
 	entry = php_hone_fetch_find(member, &of);
 	if (entry != NULL && entry->flags == 0) {
 		php_hone_root_of(entry, &root);
-		field = field_of(&root, path, n_path);
+		field = field_of(&root, path);
 		/* Without a copy of the value. */
 		if (field == NULL || Z_TYPE_P(field) < IS_STRING ||
 			is_kept(member)) {
@@ -363,7 +362,7 @@ php_hone_cache_field(
 	}
 	if (!take(member, entry, &root))
 		return false;
-	field = field_of(&root, path, n_path);
+	field = field_of(&root, path);
 	if (field != NULL)
 		ZVAL_COPY_DEREF(value, field);
 	zval_ptr_dtor(&root);

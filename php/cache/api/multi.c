@@ -2,61 +2,28 @@
 /* The class Hone\Cache: several keys, or a part of a value. */
 #include "../cache.h"
 
-#define PATH_ON_STACK 8
-
-/* Converts a key as PHP does for arrays: "12" becomes 12. The caller releases
- * the key. */
+/* Whether all are strings and ints. Sets *refers if one is a reference. */
 static bool
-take_key(zval *to, zval *from)
+are_keys(HashTable *list, bool *refers)
 {
-	zend_ulong number;
+	zval *key;
 
-	ZVAL_DEREF(from);
-	if (Z_TYPE_P(from) == IS_LONG) {
-		ZVAL_LONG(to, Z_LVAL_P(from));
-		return true;
-	}
-	if (Z_TYPE_P(from) != IS_STRING)
-		return false;
-	if (ZEND_HANDLE_NUMERIC_STR(Z_STRVAL_P(from), Z_STRLEN_P(from), number))
-		ZVAL_LONG(to, (zend_long)number);
-	else
-		ZVAL_STR_COPY(to, Z_STR_P(from));
-	return true;
-}
-
-static bool
-fetch_field(zend_string *key, HashTable *list, zval *result)
-{
-	uint32_t n = zend_hash_num_elements(list), i = 0;
-	zval few[PATH_ON_STACK], *path = few, *element;
-	bool found = false;
-
-	if (n > PATH_ON_STACK)
-		path = safe_emalloc(n, sizeof *path, 0);
-	ZEND_HASH_FOREACH_VAL(list, element)
+	ZEND_HASH_FOREACH_VAL(list, key)
 	{
-		if (!take_key(&path[i], element))
-			break;
-		i++;
+		*refers |= Z_ISREF_P(key);
+		ZVAL_DEREF(key);
+		if (Z_TYPE_P(key) != IS_STRING && Z_TYPE_P(key) != IS_LONG)
+			return false;
 	}
 	ZEND_HASH_FOREACH_END();
-	if (i == n)
-		found = php_hone_cache_field(key, path, n, result);
-	else
-		zend_argument_type_error(2, "must have only strings and ints");
-	while (i > 0)
-		zval_ptr_dtor_nogc(&path[--i]);
-	if (path != few)
-		efree(path);
-	return found;
+	return true;
 }
 
 ZEND_METHOD(Hone_Cache, fetch_field)
 {
-	zval *path, *otherwise = NULL, single;
+	zval *path, *otherwise = NULL, *element, copy, plain;
+	bool refers = false;
 	zend_string *key;
-	bool found;
 
 	ZEND_PARSE_PARAMETERS_START(2, 3)
 	Z_PARAM_STR(key)
@@ -64,19 +31,33 @@ ZEND_METHOD(Hone_Cache, fetch_field)
 	Z_PARAM_OPTIONAL
 	Z_PARAM_ZVAL(otherwise)
 	ZEND_PARSE_PARAMETERS_END();
-	if (Z_TYPE_P(path) == IS_ARRAY) {
-		found = fetch_field(key, Z_ARRVAL_P(path), return_value);
-	} else if (take_key(&single, path)) {
-		found = php_hone_cache_field(key, &single, 1, return_value);
-		zval_ptr_dtor_nogc(&single);
-	} else {
+	if (Z_TYPE_P(path) == IS_ARRAY &&
+		!are_keys(Z_ARRVAL_P(path), &refers)) {
+		zend_argument_type_error(2, "must have only strings and ints");
+		return;
+	}
+	if (Z_TYPE_P(path) != IS_ARRAY && Z_TYPE_P(path) != IS_STRING &&
+		Z_TYPE_P(path) != IS_LONG) {
 		zend_argument_type_error(2,
 			"must be of type array|string|int, %s given",
 			zend_zval_type_name(path));
 		return;
 	}
-	if (!found && !EG(exception))
+	ZVAL_UNDEF(&plain);
+	/* Code of the user may change references. */
+	if (refers) {
+		array_init(&plain);
+		ZEND_HASH_FOREACH_VAL(Z_ARRVAL_P(path), element)
+		{
+			ZVAL_COPY_DEREF(&copy, element);
+			add_next_index_zval(&plain, &copy);
+		}
+		ZEND_HASH_FOREACH_END();
+		path = &plain;
+	}
+	if (!php_hone_cache_field(key, path, return_value) && !EG(exception))
 		php_hone_give_default(return_value, otherwise);
+	zval_ptr_dtor(&plain);
 }
 
 /* The keys may be ints: PHP converts keys of arrays that look like ints. */

@@ -99,19 +99,14 @@ php_hone_walk_one(zend_string *key, struct php_hone_item *item)
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	const struct php_hone_entry *entry;
-	struct php_hone_key of = php_hone_key_of(key);
-	bool found;
 
 	if (member == NULL)
 		return false;
-	entry = php_hone_fetch_peek(member, &of);
-	found = entry != NULL &&
-		(entry->expires == 0 ||
-			entry->expires > php_hone_store_now(member->store));
-	if (found)
+	entry = php_hone_cache_look(member, key, 0);
+	if (entry != NULL)
 		describe(entry, item);
 	php_hone_fetch_end(member);
-	return found;
+	return entry != NULL;
 }
 
 struct deletion {
