@@ -4,11 +4,8 @@
 /* The copy of hone_args_again() that all files share. */
 #define HONE_ARGS_DEFINE
 #include "cache/cache.h"
-#include "php_ini.h"
 #include "ext/standard/info.h"
-
 #include "zend_interfaces.h"
-
 #include "hone_arginfo.h"
 
 ZEND_DECLARE_MODULE_GLOBALS(hone)

@@ -4,13 +4,11 @@
 /*
  * The implementation of hone_args.h. Nothing here is for authors.
  *
- * HONE_ARGS_END() needs the list of parameters as a constant. Every check jumps
- * to HONE_ARGS_END(), so a variable that collects the list would have as many
- * values as there are checks. Types collect the list instead. Each macro of the
- * list is a "for" without braces. It declares the pointers to arrays below once
- * more, with longer arrays, and the rest of the list is inside its loop.
- * HONE_ARGS_END() is inside all loops, and reads the lengths by sizeof. A goto
- * leaves the loops: they never repeat, and compile to nothing.
+ * HONE_ARGS_END() needs the list of parameters as a constant, so types collect
+ * the list. Each macro of the list is a "for" without braces. It declares the
+ * pointers to arrays below once more, with longer arrays, and the rest of the
+ * list is inside its loop. HONE_ARGS_END() is inside all loops, and reads the
+ * lengths by sizeof. A goto leaves the loops: they compile to nothing.
  *
  *	hone_at		1 + the number of parameters so far
  *	hone_low	1 + kinds of parameters 1 to 5, 5 bits each
@@ -30,21 +28,16 @@
 #define HONE_ARGS_SMALL __attribute__((cold))
 #endif
 
-/*
- * A list shadows its own variables, and declares local labels, which ISO C does
- * not have. These pragmas suppress the warnings of -Wshadow and -Wpedantic.
- */
+/* A list shadows its own variables, and declares local labels, which ISO C does
+ * not have. */
 #define HONE_ARGS_QUIET_                                                       \
 	_Pragma("GCC diagnostic push")                                         \
 		_Pragma("GCC diagnostic ignored \"-Wshadow\"")                 \
 			_Pragma("GCC diagnostic ignored \"-Wpedantic\"")
 #define HONE_ARGS_LOUD_ _Pragma("GCC diagnostic pop")
 
-/*
- * The kind of a parameter is the IS_* of its type, if there is one. A variadic
- * tail that rejects named arguments has a kind of its own. HONE_KIND_END ends a
- * list.
- */
+/* The kind of a parameter is the IS_* of its type, if there is one. REST is a
+ * variadic tail that rejects named arguments. */
 #define HONE_KIND_END 0
 #define HONE_KIND_REST 1
 #define HONE_KIND_NUMBER 2
@@ -53,16 +46,10 @@
 #define HONE_KIND_ZVAL 11
 #define HONE_KIND_NULLABLE 16
 
-/*
- * A list of parameters in 64 bits: the least number of arguments, 4 bits; the
+/* A list of parameters in 64 bits: the least number of arguments, 4 bits; the
  * number of further arguments, 4 bits, HONE_ANY without a limit; and the kinds,
- * 5 bits each.
- */
+ * 5 bits each. */
 #define HONE_ANY 15
-#define HONE_SPEC_LEAST(spec) (uint32_t)((spec)&15)
-#define HONE_SPEC_MORE(spec) (uint32_t)((spec) / 16 % 16)
-#define HONE_SPEC_KINDS(spec) ((spec) >> 8)
-
 #define HONE_SPEC_                                                             \
 	((uint64_t)(sizeof(*hone_low) - 1) << 8 |                              \
 		(uint64_t)(sizeof(*hone_high) - 1) << 33 |                     \
@@ -96,13 +83,9 @@
 		((int)hone_n >= hone_min &&                                    \
 			(hone_max < 0 || (int)hone_n <= hone_max)))
 
-/*
- * The compiler reports a variable of another type than PHP's macros take: a
+/* The compiler reports a variable of another type than PHP's macros take: a
  * pointer to the type does not fit the parameter below. The functions do not
- * exist: their calls are operands of sizeof, and are never made. The address of
- * the variable would work as well, but would keep it out of a register if the
- * compiler does not optimize.
- */
+ * exist: their calls are operands of sizeof. */
 BEGIN_EXTERN_C()
 char hone_args_wants_zend_long(zend_long *);
 char hone_args_wants_double(double *);
@@ -120,12 +103,8 @@ END_EXTERN_C()
 #define HONE_ARGS_SET_(type, dest, value)                                      \
 	(HONE_ARGS_CHECK_(hone_args_wants_##type, dest), (dest) = (value))
 
-/*
- * GCC moves the load of a value past the later checks, where the load becomes
- * an operand, only if it assumes the code after them to be at most 3/4 as
- * likely. With EXPECTED(), four ints take 18 instructions, not 17 (./dev bench
- * args).
- */
+/* With EXPECTED(), GCC would not move the load of a value past the later
+ * checks: four ints would take 18 instructions, not 17 (./dev bench args). */
 #define HONE_ARGS_LIKELY(good)                                                 \
 	__builtin_expect_with_probability(!!(good), 1, 0.7)
 
@@ -152,8 +131,7 @@ END_EXTERN_C()
 		HONE_ARG_NEXT_(kind, (*hone_at_)[sizeof(*hone_at) + 1],        \
 			(*hone_at)[sizeof(*hone_at_)])
 
-/* The rest of the list is inside these loops. `longer` declares one more array,
- * and `again` the same array by its own name. */
+/* `longer` declares one more array, and `again` the same by its own name. */
 #define HONE_ARG_NEXT_(kind, longer, again)                                    \
 	for (HONE_ARGS_UNUSED char(                                            \
 		     *hone_low_)[sizeof(*hone_low) + HONE_KIND_AT_(kind, 0)],  \
@@ -183,8 +161,7 @@ END_EXTERN_C()
 	HONE_ARG_((type) | HONE_KIND_NULLABLE, HONE_ARGS_OR_NULL_(type),       \
 		HONE_ARGS_SET_(zval, dest, HONE_ARGS_P_OR_NULL_))
 
-/* As with PHP's macros, nothing is set if an earlier argument was not
- * passed. */
+/* Nothing is set if an earlier argument was not passed. */
 #define HONE_ARGS_REST_REACHED_                                                \
 	(sizeof(*hone_optional) == 1 ||                                        \
 		sizeof(*hone_optional) - 2 == HONE_ARGS_I_ ||                  \
@@ -231,14 +208,10 @@ END_EXTERN_C()
 #endif
 #if !defined(HONE_ARGS_SHARED) || defined(HONE_ARGS_DEFINE)
 /*
- * hone_args_again(): a call with arguments of other types than required. The
- * code is small, because each extension has a copy. No function takes the
- * address of a local variable, so the code needs no stack protector.
- */
-
-/*
  * For each kind: the types that need no conversion, and the type that PHP's
- * errors name. A form with _OR_NULL uses the next type.
+ * errors name. A form with _OR_NULL uses the next type. The code below is
+ * small, because each extension has a copy. No function takes the address of a
+ * local variable, so the code needs no stack protector.
  */
 static const struct hone_args_kind {
 	uint16_t types;
@@ -256,10 +229,8 @@ static const struct hone_args_kind {
 	{0xffff, 0},                                     /* HONE_KIND_ZVAL */
 };
 
-/*
- * PHP's parsers, which write to the place of the value. Since PHP 8.6, three of
- * them return the value, or NULL, NAN or a status for a wrong argument.
- */
+/* PHP's parsers write to the place of the value. Since PHP 8.6, three of them
+ * return the value, or NULL, NAN or a status for a wrong argument. */
 #if PHP_VERSION_ID >= 80600
 static zend_always_inline bool
 hone_args_str(zval *arg, zend_value *result, uint32_t number)
@@ -293,12 +264,11 @@ hone_args_double(zval *arg, zend_value *result, uint32_t number)
 #endif
 
 /*
- * Parses the arguments of execute_data from left to right, as PHP does. If all
- * are right, calls self and returns true. Otherwise reports the error to PHP
- * and returns false. EG(exception) cannot replace the result: PHP 8.5 accepts a
- * NAN as a bool even if the handler of the warning throws. The lowest byte of
- * "rest" is the number of arguments that are parsed already; the kinds of the
- * others follow.
+ * Parses the arguments from left to right, as PHP does. If all are right, calls
+ * self and returns true. Otherwise reports the error to PHP and returns false.
+ * EG(exception) cannot replace the result: PHP 8.5 accepts a NAN as a bool even
+ * if the handler of the warning throws. The lowest byte of "rest" is the number
+ * of arguments that are parsed already; the kinds of the others follow.
  *
  * PHP's parsers replace an argument of type string or int|float at once, and
  * self checks its arguments again. Any other value replaces its argument after
@@ -393,7 +363,6 @@ ready:
 	return true;
 }
 
-/* Parses all arguments. If they are right, calls the function again. */
 #if !defined(HONE_ARGS_SHARED)
 static HONE_ARGS_UNUSED
 #endif
@@ -402,8 +371,7 @@ static HONE_ARGS_UNUSED
 		zif_handler self, uint64_t spec)
 {
 	const uint32_t n = EX_NUM_ARGS();
-	const uint32_t least = HONE_SPEC_LEAST(spec),
-		       more = HONE_SPEC_MORE(spec);
+	const uint32_t least = spec % 16, more = spec / 16 % 16;
 
 	if (n < least || (n - least > more && more != HONE_ANY))
 		zend_wrong_parameters_count_error(least, least + more);

@@ -4,13 +4,10 @@
 /*
  * Shared by all files of the extension.
  *
- * A part of the extension has a folder. If it needs state, INI rows or a
- * section of phpinfo(), it adds one line for each: its struct to the globals
- * below, its rows to the table in hone.c or to one of its own, and calls of
- * php_hone_PART_minit(), _rinit(), _mshutdown() and _minfo() to hone.c.
- *
- * Names that several files share begin with php_hone or PHP_HONE, so that they
- * differ from those of libhone.
+ * A part of the extension has a folder, its struct in the globals below, and
+ * php_hone_PART_minit(), _rinit(), _mshutdown() and _minfo(), which hone.c
+ * calls. Names that several files share begin with php_hone or PHP_HONE, so
+ * that they differ from those of libhone.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -43,7 +40,7 @@ extern zend_module_entry hone_module_entry;
 #define PHP_HONE_HAS_OOM() false
 #endif
 
-/* The state of one thread. No part has other state of a thread. */
+/* The state of one thread. */
 /* clang-format off */
 ZEND_BEGIN_MODULE_GLOBALS(hone)
 	/* INI hone.cpu_limit; owned by PHP */

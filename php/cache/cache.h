@@ -5,15 +5,13 @@
  * The shared cache in PHP. docs/php-cache.md is for users, docs/design/cache.md
  * describes the structure.
  *
- *	process/    begin and end of processes, requests and children; settings;
- *	            the stores, and the choice of the store of this process
- *	api/        the functions and the class Hone\Cache: fetch.c, write.c;
- *	            values in the cold form: cold.c
- *	apcu/       the functions of APCu
- *	objects/    methods of objects before a store, and objects of a fetch
- *	values/     a value as one block
- *	store/      the shared memory
- *	snapshot/   the cache in a file
+ *	process/   processes, requests, children; settings; the stores
+ *	api/       the functions and the class Hone\Cache
+ *	apcu/      the functions of APCu
+ *	objects/   methods of objects before a store, and objects of a fetch
+ *	values/    a value as one block
+ *	store/     the shared memory
+ *	snapshot/  the cache in a file
  *
  * Serialization, callbacks and destructors run code of the user, which may call
  * these functions again. Every allocation of PHP may leave by longjmp().
@@ -28,7 +26,6 @@
 
 /* ---- process/cache.c ---- */
 
-/* `entries` is the registered class. */
 void php_hone_cache_minit(
 	int type, int module_number, zend_class_entry *entries);
 void php_hone_cache_mshutdown(void);
@@ -38,14 +35,12 @@ void php_hone_cache_gshutdown(struct php_hone_cache *cache);
 void php_hone_cache_minfo(void);
 
 struct php_hone_member *php_hone_cache_open_first(void);
-/* The reason why this request has no cache, after php_hone_cache_open(). NULL
- * if the request has a cache. */
+/* The reason why this request has no cache, after php_hone_cache_open(); or
+ * NULL. */
 const char *php_hone_cache_off(void);
 
-/*
- * The member of this thread, pinned until the end of the request. NULL if this
- * process has no cache.
- */
+/* The member of this thread, pinned until the end of the request. NULL if this
+ * process has no cache. */
 static zend_always_inline struct php_hone_member *
 php_hone_cache_open(void)
 {
@@ -78,7 +73,6 @@ struct php_hone_number {
  * offset of a zend_long in struct php_hone_cache, mh_arg2 a php_hone_number.
  */
 PHP_INI_MH(php_hone_cache_on_number);
-/* A row of a table of settings. */
 #define PHP_HONE_NUMBER(name, value, when, handler, member, least, most, what) \
 	PHP_INI_ENTRY3(name, value, when, handler,                             \
 		(void *)offsetof(struct php_hone_cache, member),               \
@@ -96,10 +90,8 @@ void php_hone_pools_unmap(void);
 bool php_hone_pools_is_left_out(void);
 /* The store of this process, or NULL. */
 struct php_hone_store *php_hone_pools_store(void);
-/*
- * Returns true if the store of this process is the one that this request names.
- * Otherwise writes a line to the log.
- */
+/* Whether the store of this process is the one that this request names.
+ * Otherwise writes a line to the log. */
 bool php_hone_pools_match(void);
 void php_hone_pools_evicted(struct php_hone_member *member);
 /* Logs why a value was not stored, at most once a minute for the pool. */
@@ -113,7 +105,7 @@ void php_hone_pools_advise(size_t needs, char *text, size_t room);
 void php_hone_pools_stopped(struct php_hone_member *member);
 /* Logs that a process has no slot of the store. */
 void php_hone_pools_full(struct php_hone_store *store);
-/* The reason why this process has no store. NULL if the process has a store. */
+/* The reason why this process has no store, or NULL. */
 const char *php_hone_pools_off(void);
 /* Adds the size of each pool, also of those of other processes. */
 void php_hone_pools_add(zval *sizes);
@@ -154,10 +146,8 @@ void php_hone_protect_end(void);
 #define PHP_HONE_IGBINARY 2   /* a string, by igbinary */
 #define PHP_HONE_OBJECTS 4    /* a directory: values/graph.h */
 
-/*
- * Returns the value as a string, or NULL with an exception or a warning if the
- * value was rejected. Runs code of the user.
- */
+/* Returns NULL with an exception or a warning if the value was rejected. Runs
+ * code of the user. */
 zend_string *php_hone_value_serialize(zval *value, uint8_t *flags);
 /* The reverse. On failure, returns false and sets `value` to null. */
 bool php_hone_value_unserialize(
@@ -225,8 +215,7 @@ php_hone_key_of(zend_string *string)
 		ZSTR_VAL(string), ZSTR_LEN(string), ZSTR_HASH(string)};
 }
 
-/* Passes on what a function of the store returned that writes, and logs
- * -ETIMEDOUT. */
+/* Logs -ETIMEDOUT of a function of the store that writes. */
 static zend_always_inline int
 php_hone_cache_result(struct php_hone_member *member, int error)
 {
@@ -235,7 +224,6 @@ php_hone_cache_result(struct php_hone_member *member, int error)
 	return error;
 }
 
-/* Keep the root of a value in its entry. */
 static zend_always_inline void
 php_hone_set_root(struct php_hone_entry *entry, const zval *root)
 {
@@ -275,27 +263,21 @@ const struct php_hone_entry *php_hone_cache_look(
  * string, an int, or an array of these. */
 bool php_hone_cache_field(zend_string *key, zval *path, zval *value);
 
-/*
- * Returns true, and sets *stored, if the request has fetched the array
- * recently. The request keeps this value.
- */
+/* Returns true, and sets *stored, if the request has fetched the array
+ * recently. The request keeps this value. */
 bool php_hone_cache_fetched(
 	const zend_array *array, struct php_hone_value *stored);
 
 /* ---- api/block.c ---- */
 
-/*
- * Copies the value of the entry. The copy lasts until the end of the request.
- * Returns false if the copies would exceed hone.cache_block_bytes, or if memory
- * is exhausted.
- */
+/* Copies the value of the entry, until the end of the request. Returns false if
+ * the copies would exceed hone.cache_block_bytes, or if memory is exhausted. */
 bool php_hone_block_fetch(const struct php_hone_entry *entry,
 	const struct php_hone_value *stored, zval *value);
-/* The same in steps. Whether the request has a copy. */
+/* The same in steps: the copy of this request; memory for a copy, or NULL; the
+ * copy in this memory is complete. */
 bool php_hone_block_find(const struct php_hone_entry *entry, zval *value);
-/* Memory for a copy, or NULL. */
 void *php_hone_block_memory(size_t size);
-/* The copy in memory of php_hone_block_memory() is complete. */
 void php_hone_block_enter(const struct php_hone_entry *entry, const void *copy,
 	size_t size, const zval *root);
 /* Memory, aligned to PHP_HONE_VALUE_ALIGN, until the next call of a function
@@ -320,8 +302,7 @@ bool php_hone_cold_make(struct php_hone_member *member,
 /*
  * Whether a value is to be stored in the cold form: memory is short for its
  * key, and the form saves an eighth. Writes this form to HONE_G(cache).cold.
- * `stored` is NULL for the value in the builder;
- * `room` has the key and the number of tags.
+ * `stored` is NULL for the value in the builder.
  */
 bool php_hone_cold_store(const struct php_hone_member *member,
 	const struct php_hone_room *room, const struct php_hone_value *stored,
@@ -346,15 +327,12 @@ struct php_hone_write {
 	bool apcu;
 };
 
-/*
- * Returns false if the value was not stored; in some cases with a warning, or
- * with a line in the log. Runs code of the user if the value has objects.
- */
+/* Returns false if the value was not stored, perhaps with a warning or a line
+ * in the log. Runs code of the user if the value has objects. */
 bool php_hone_cache_store(
 	zend_string *key, zval *value, const struct php_hone_write *how);
 bool php_hone_cache_delete(zend_string *key);
-/* Returns false if there is no cache, or with a warning if the tag is too
- * long. */
+/* Returns false without a cache, or with a warning if the tag is too long. */
 bool php_hone_cache_invalidate(zend_string *tag);
 /* Replaces what a line of the log must not have. */
 void php_hone_make_plain(char *text);
@@ -364,20 +342,16 @@ void php_hone_write_head(
 
 /* ---- api/counters.c ---- */
 
-/*
- * Adds to the int of a key. A key that does not exist is made, by how->ttl.
- * Returns false if the value is not an int, or could not be stored.
- */
+/* Adds to the int of a key, which is made if it does not exist. Returns false
+ * if the value is not an int, or could not be stored. */
 bool php_hone_cache_add_to(zend_string *key, zend_long step,
 	const struct php_hone_write *how, zend_long *result);
 bool php_hone_cache_cas(zend_string *key, zend_long old, zend_long new_value);
 
 /* ---- api/methods.c ---- */
 
-/*
- * Returns false with an exception if the argument ttl or tags is invalid.
- * ttl_at and tags_at are the numbers of these arguments.
- */
+/* Throws and returns false if an argument is invalid. ttl_at and tags_at are
+ * the numbers of the arguments. */
 bool php_hone_cache_check(
 	zend_long ttl, uint32_t ttl_at, HashTable *tags, uint32_t tags_at);
 /* Sets the result of a fetch that found nothing; `otherwise` may be NULL. */
@@ -423,11 +397,8 @@ struct php_hone_walk {
 	struct php_hone_item *items;
 };
 
-/*
- * Replaces the last batch by the next one, of keys that begin with the prefix.
- * NULL: of all keys. A walk of zeros is at the beginning. Returns false at the
- * end.
- */
+/* Replaces the last batch by the next one, of keys that begin with the prefix;
+ * NULL: of all. A walk of zeros is at the beginning. False at the end. */
 bool php_hone_walk_batch(struct php_hone_walk *walk, zend_string *prefix);
 /* Frees the items, and sets the walk to the beginning. */
 void php_hone_walk_reset(struct php_hone_walk *walk);
@@ -442,14 +413,8 @@ zend_long php_hone_cache_delete_prefix(zend_string *prefix);
 void php_hone_entries_minit(zend_class_entry *entries);
 void php_hone_entries_new(zval *object, zend_string *prefix);
 
-/* ---- api/info.c ---- */
-
-/* The most requests in a list of those that hold back memory. */
-#define PHP_HONE_HOLDERS 16
-
 /* ---- snapshot/ ---- */
 
-/* Read and write the files of hone.cache_snapshot. */
 void php_hone_snapshot_begin(void);
 void php_hone_snapshot_end(void);
 void php_hone_snapshot_before_fork(void);

@@ -8,10 +8,9 @@
 #define READ_MAX ((size_t)0x7fff0000)
 
 /*
- * The maximum memory that file() needs for each byte of the file. A line of one
- * byte takes the smallest string, 32 bytes, and two elements of 16 bytes in the
- * array. While the array grows, it needs half as much again. The rest is for
- * sizes that PHP rounds up.
+ * The maximum memory that file() needs for each byte. A line of one byte takes
+ * the smallest string, 32 bytes, and two elements of 16 bytes in the array,
+ * which needs half as much again while it grows. The rest is for rounding.
  */
 #define FILE_TIMES 96
 
@@ -64,10 +63,7 @@ enum whole {
 	WHOLE_FALL_BACK
 };
 
-/*
- * Closes the file if memory is exhausted, even if PHP leaves by longjmp().
- * Returns NULL if memory is exhausted and PHP does not leave at once.
- */
+/* Returns NULL if memory is exhausted and PHP does not leave by longjmp(). */
 static zend_string *
 allocate_or_close(size_t len, int fd)
 {
@@ -149,14 +145,10 @@ read_odd(struct php_hone_file *file, struct hone_read_result read)
 }
 
 /*
- * The first read requests a chunk, as PHP's first read does. If the file does
- * not have the expected kind or size, PHP continues after these bytes as after
- * its own read.
- *
- * A file that was small and regular the last time is read without fstat(): a
- * second read() proves its end, and costs less (bench/php/reads.py,
- * file_get_contents 12). PHP also reads twice, and a third time at the end.
- * Only a terminal would notice the difference.
+ * The first read requests a chunk, as PHP's first read does, so that PHP can
+ * continue as after its own read. A file that was small and regular the last
+ * time is read without fstat(): a second read() proves its end, and costs less
+ * (bench/php/reads.py, file_get_contents 12). Only a terminal would notice it.
  */
 static enum whole
 read_whole(struct php_hone_file *file, enum php_hone_function function)
@@ -179,8 +171,7 @@ read_whole(struct php_hone_file *file, enum php_hone_function function)
 	return read_odd(file, read);
 }
 
-/* Closes a stream and returns its resource number, because PHP opens the file
- * again. */
+/* Returns the resource number, because PHP opens the file again. */
 static void
 close_unseen(php_stream *stream)
 {
@@ -192,7 +183,6 @@ close_unseen(php_stream *stream)
 		list->nNextFreeElement--;
 }
 
-/* contents_of() for a path without an entry in PHP's realpath cache. */
 static bool
 contents_by_php(const zend_string *path, bool context,
 	enum php_hone_function function, zend_string **contents)
@@ -272,7 +262,6 @@ php_hone_file_get_contents(zend_execute_data *execute_data, zval *result)
 	return true;
 }
 
-/* Adds one line, without its end if the flags require this. */
 static void
 add_line(zval *lines, const char *line, const char *end, zend_long flags)
 {
@@ -294,8 +283,7 @@ split(zval *lines, const zend_string *contents, zend_long flags)
 	const char *end = line + ZSTR_LEN(contents);
 	const char *at;
 
-	/* Memory may be exhausted without an immediate exit of PHP. Further
-	 * lines would be useless then. */
+	/* Memory may be exhausted without an immediate exit of PHP. */
 	while (line < end && !PHP_HONE_HAS_OOM() &&
 		(at = memchr(line, '\n', (size_t)(end - line))) != NULL) {
 		add_line(lines, line, at, flags);

@@ -5,10 +5,8 @@
 #include <unistd.h>
 #include "fileread.h"
 
-/*
- * Returns true if PHP would copy. As PHP does, calls stat() for both names
- * before the target is opened, because an open empties the target.
- */
+/* Whether PHP would copy. As PHP does, calls stat() for both names before the
+ * target is opened, because an open empties the target. */
 static bool
 may_copy(const zend_string *from, const zend_string *to)
 {
@@ -63,11 +61,8 @@ php_hone_after_copy(zend_execute_data *execute_data, const zval *result)
 		php_hone_note_opened(Z_STR_P(arg), Z_TYPE_P(result) == IS_TRUE);
 }
 
-/*
- * Copies by one call, as PHP does. Returns true if the copy is complete: a
- * pread() after the copied bytes proves the end. Sets *some if the target has
- * bytes.
- */
+/* Returns true if the copy is complete: a pread() after the copied bytes proves
+ * the end. Sets *some if the target has bytes. */
 static bool
 copy_at_once(const int fds[2], bool *some)
 {
@@ -81,12 +76,9 @@ copy_at_once(const int fds[2], bool *some)
 }
 
 /*
- * PHP continues from the positions of both files, and closes them.
- *
- * Before PHP 8.6, PHP does not call copy_file_range() a second time. PHP reads
- * and writes instead, and reports errors such as a full disk. PHP never uses
- * copy_file_range() for a target that is open for append, so this function sets
- * that mode. The stream writes at the end of its file in any case.
+ * PHP continues from the positions of both files, and closes them. Before PHP
+ * 8.6, PHP then reads and writes, and reports errors such as a full disk: it
+ * never calls copy_file_range() for a target that is open for append.
  */
 static bool
 copy_by_php(const zval *arg, const int fds[2], bool some)

@@ -55,8 +55,7 @@ module_named(const char *name)
 	return zend_hash_str_find_ptr(&module_registry, name, strlen(name));
 }
 
-/* PHP's own handler, even if the table of functions has another one: the module
- * that declares the function keeps its own list. */
+/* PHP's own handler, from the list of the module that declares it. */
 static zif_handler
 declared(const char *name)
 {
@@ -67,12 +66,8 @@ declared(const char *name)
 	return entry->handler;
 }
 
-/*
- * Whether phar calls this handler for paths outside of archives. Phar keeps the
- * original handlers in its globals. The layout of the globals is private, but
- * every module declares their address and size, and no other value there equals
- * the address of a handler.
- */
+/* Whether phar calls this handler for paths outside of archives: phar keeps the
+ * original handlers in its globals, whose layout is private. */
 static bool
 phar_keeps(const zend_module_entry *phar, zif_handler handler)
 {
@@ -147,8 +142,7 @@ static const char *const reasons[PHP_HONE_REASONS] = {
 #undef PHP_HONE_REASON
 };
 
-/* Searches each time, because PHP removes disabled functions from the table
- * before the module ends. */
+/* PHP removes disabled functions from the table before the module ends. */
 static zend_internal_function *
 find(size_t i)
 {
@@ -160,10 +154,8 @@ find(size_t i)
 	return &function->internal_function;
 }
 
-/*
- * A module that dl() loaded wraps no function: dl() unloads the module at the
- * end of the request, but code of the JIT would still call these handlers.
- */
+/* dl() unloads a module at the end of the request, but code of the JIT would
+ * still call its handlers. */
 void
 php_hone_fileread_minit(int type)
 {
@@ -198,11 +190,8 @@ php_hone_fileread_mshutdown(void)
 	}
 }
 
-/*
- * Extensions cannot read the variable that enables PHP's realpath cache. PHP
- * disables the cache if its size is 0, and permanently after a request that
- * began with open_basedir.
- */
+/* PHP disables its realpath cache if its size is 0, and permanently after a
+ * request that began with open_basedir. */
 void
 php_hone_fileread_rinit(void)
 {
@@ -215,8 +204,6 @@ php_hone_fileread_rinit(void)
 			sizeof "realpath_cache_size" - 1, 0) != 0;
 }
 
-/* Shows the number of calls on the fast path, or the reason why the function is
- * not wrapped. */
 static void
 show_function(size_t i)
 {

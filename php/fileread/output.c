@@ -37,8 +37,7 @@ write_mapped(char *data, size_t size)
 	return done;
 }
 
-/* As PHP does, maps a file and outputs it as one piece. Returns true if the
- * output was made and the file is closed. */
+/* As PHP does. Returns true if the output was made and the file is closed. */
 static bool
 put_out_mapped(int fd, size_t size, zval *result)
 {
@@ -55,10 +54,8 @@ put_out_mapped(int fd, size_t size, zval *result)
 	return true;
 }
 
-/*
- * Returns true if the file was output and is closed. Up to a few pages, read()
- * is faster than a mapping. The read requests a chunk, like PHP's first read.
- */
+/* Returns true if the file was output and is closed. Up to a few pages, read()
+ * is faster than a mapping. */
 static bool
 put_out_whole(struct php_hone_file *file, zval *result)
 {
@@ -91,11 +88,8 @@ put_out_whole(struct php_hone_file *file, zval *result)
 #define HEADER_CALLBACK_IS_SET() (Z_TYPE(SG(callback_func)) != IS_UNDEF)
 #endif
 
-/*
- * Whether callbacks of a script could see during the output that the file is
- * closed already: callbacks of ob_start(), or of header_register_callback()
- * before the first output.
- */
+/* Whether callbacks of ob_start(), or of header_register_callback() before the
+ * first output, could see that the file is closed already. */
 static bool
 script_watches(void)
 {
@@ -119,7 +113,6 @@ put_out_by_php(php_stream *stream, zval *result)
 	php_stream_close(stream);
 }
 
-/* The file is closed at the end. */
 static void
 put_out_file(struct php_hone_file *file, const zend_string *path, zval *result)
 {

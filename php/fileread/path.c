@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include "fileread.h"
 
-/* Step 1: whether the path may take the fast path. */
-
 bool
 php_hone_rest_is_default(zend_execute_data *execute_data)
 {
@@ -18,8 +16,7 @@ php_hone_rest_is_default(zend_execute_data *execute_data)
 	       (n < 5 || Z_TYPE(arg[4]) == IS_NULL);
 }
 
-/* A script may register its own wrapper "file", and another extension may
- * replace PHP's wrapper. */
+/* A script may register its own wrapper "file". */
 static zend_always_inline bool
 wrapper_is_php(void)
 {
@@ -64,16 +61,12 @@ php_hone_accepts(const zend_string *path)
  * a wrong entry. If the search finds nothing, PHP's own search follows.
  */
 
-/*
- * Hashes all bytes, 16 per iteration. A string may have PHP's hash already, but
- * a string that was just concatenated has none. PHP's hash takes longer than
- * this one: bench/php/reads.py, no such file, path of 200 bytes.
- */
+/* Hashes 16 bytes per iteration. PHP's hash of a string that was just
+ * concatenated takes longer: bench/php/reads.py, path of 200 bytes. */
 static zend_always_inline uint64_t
 hash_of(const zend_string *path)
 {
-	/* Odd numbers with bits in all places, from the golden ratio and its
-	 * square. */
+	/* From the golden ratio and its square. */
 	const uint64_t one = UINT64_C(0x9e3779b97f4a7c15);
 	const uint64_t two = UINT64_C(0x61c8864680b583eb);
 	const char *end = ZSTR_VAL(path) + ZSTR_LEN(path), *at = ZSTR_VAL(path);
@@ -102,10 +95,7 @@ place_of(const zend_string *path, uint32_t *tag)
 	return &HONE_G(fileread).paths[hash >> 24 & (PHP_HONE_PATHS - 1)];
 }
 
-/*
- * PHP's own search also removes expired entries. Here an expired entry ends the
- * search, and PHP's own search follows.
- */
+/* An expired entry ends the search: PHP's own search removes it. */
 static const realpath_cache_bucket *
 find_in_chain(uint16_t chain, const char *path, size_t len, time_t now)
 {
@@ -121,7 +111,6 @@ find_in_chain(uint16_t chain, const char *path, size_t len, time_t now)
 	return NULL;
 }
 
-/* `key` is the path in the form of the cache. */
 static const realpath_cache_bucket *
 find(struct php_hone_path *place, uint32_t tag, const char *key, size_t len)
 {
@@ -164,10 +153,8 @@ find_relative(
 	return find(place, tag, key, len + ZSTR_LEN(path));
 }
 
-/*
- * PHP searches its cache for the unchanged path, unless the path ends with '/'
- * or '.', which PHP may remove first.
- */
+/* PHP searches for the unchanged path, unless it ends with '/' or '.', which
+ * PHP may remove first. */
 const realpath_cache_bucket *
 php_hone_known(const zend_string *path, struct php_hone_path **place)
 {
@@ -198,8 +185,6 @@ php_hone_note_opened(const zend_string *path, bool opened)
 		place->failed = false;
 	}
 }
-
-/* Step 3: opens the file, here or by PHP. */
 
 /* Counts the failure, and reports a signal. PHP reports all other errors. */
 static enum php_hone_open

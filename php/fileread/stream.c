@@ -170,12 +170,8 @@ cut(zend_string *string, size_t len)
 				   : string;
 }
 
-/*
- * Reads the rest of the file to `to`, for a call that requests more bytes. The
- * place of a string's zero byte has room for one byte more than the file has.
- * Returns true if the file ended there. PHP notices the end when its last read
- * returns nothing.
- */
+/* Reads the rest of the file to `to`, which has room for one byte more.
+ * Returns true if the file ended there. */
 static bool
 read_to_end(const struct plain *plain, char *to, size_t *len)
 {
@@ -190,11 +186,8 @@ read_to_end(const struct plain *plain, char *to, size_t *len)
 	return true;
 }
 
-/*
- * Reads up to `wanted` bytes as fread() returns them, `straight` of them in
- * whole chunks. straight is 0 if the file has fewer than `wanted` bytes.
- * Returns NULL if the first read failed or memory is exhausted.
- */
+/* Reads up to `wanted` bytes, `straight` of them in whole chunks; 0: the file
+ * has fewer than `wanted`. NULL: the first read failed, or no memory. */
 static zend_string *
 read_some(const struct plain *plain, size_t wanted, size_t straight)
 {
@@ -222,12 +215,9 @@ read_some(const struct plain *plain, size_t wanted, size_t straight)
 	return cut(string, len + (more > 0 ? (size_t)more : 0));
 }
 
-/*
- * PHP's own first read, of a chunk into its buffer. At the end of a file, or
- * with less than a chunk left, this read is half of PHP's work, and fstat()
- * would cost more than it saves. Returns true if the file may have more than a
- * chunk.
- */
+/* PHP's own first read, of a chunk. If there is less, this read is half of
+ * PHP's work, and fstat() would cost more than it saves. Returns true if the
+ * file may have more than a chunk. */
 static bool
 first_chunk(php_stream *stream, zval *result)
 {
@@ -286,7 +276,6 @@ php_hone_fread(zend_execute_data *execute_data, zval *result)
 	return true;
 }
 
-/* The file did not end at its size: PHP reads the rest. */
 static zend_string *
 with_rest(php_stream *stream, zend_string *string, size_t len)
 {
@@ -387,12 +376,9 @@ php_hone_rest(php_stream *stream, enum php_hone_function function)
 	return string;
 }
 
-/*
- * Whether every regular file on the filesystem of the stream can be mapped. On
- * others (filesystems of the kernel, some of FUSE), PHP reads a file that
- * cannot be mapped, and sees its end. A device number may be reused, but hardly
- * within a request.
- */
+/* Whether every regular file on the filesystem can be mapped. On others
+ * (filesystems of the kernel, some of FUSE), PHP reads a file that cannot be
+ * mapped, and sees its end. */
 static bool
 can_be_mapped(const struct plain *plain)
 {

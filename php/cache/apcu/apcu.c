@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decides whether the functions of APCu are offered, and registers them as a
- * module of their own with the name of APCu.
- *
- * Programs ask for the name: extension_loaded('apcu'). So functions, class,
- * constants and settings belong to that module, and PHP starts and ends it as
- * any other one. PHP ends modules in reverse order, so this module ends before
- * hone, which has its memory.
+ * The functions of APCu are a module of their own with its name, because
+ * programs ask for extension_loaded('apcu'). PHP ends modules in reverse order,
+ * so this module ends before hone, which has its memory.
  */
 #include "apcu.h"
 #include "php_ini.h"
@@ -66,8 +62,6 @@ register_constants(int module_number)
 #undef CONSTANT
 }
 
-/* PHP takes the module of the class and of the functions from
- * EG(current_module). */
 static PHP_MINIT_FUNCTION(apcu)
 {
 	php_hone_apcu_settings(type, module_number);
@@ -113,7 +107,7 @@ static const zend_module_entry template = {
 static zend_module_entry apcu_module_entry;
 
 /* As PHP does with a module of php.ini. Warns and returns false if a function
- * of that name exists. */
+ * of that name exists. The module of a class is EG(current_module). */
 static bool
 register_module(void)
 {

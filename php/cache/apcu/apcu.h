@@ -39,20 +39,15 @@ enum php_hone_iter {
 #define PHP_HONE_LIST_ACTIVE 1
 #define PHP_HONE_LIST_DELETED 2
 
-/*
- * Whether the functions have an effect. Without a cache, the functions of
- * cache.h return false.
- */
+/* Without a cache, the functions of cache.h return false. */
 static zend_always_inline bool
 php_hone_apcu_on(void)
 {
 	return EXPECTED(HONE_G(cache).apc.enabled);
 }
 
-/* settings.c */
 void php_hone_apcu_settings(int type, int module_number);
 
-/* iterator.c */
 void php_hone_apcu_iterator_minit(zend_class_entry *class);
 /* Deletes all keys of an APCUIterator. Returns false if the object has another
  * class. Throws if the object has not been constructed. */

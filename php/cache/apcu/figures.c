@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * apcu_cache_info() and the other functions that return figures. Figures that
- * the shared cache does not count have the value of an unused entry:
- * docs/php-cache-reference.md.
- */
+/* Functions that return figures. What the shared cache does not count has the
+ * value of an unused entry: docs/php-cache-reference.md. */
 #include "apcu.h"
 #include "../api/names.h"
 

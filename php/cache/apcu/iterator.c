@@ -204,10 +204,8 @@ listed(struct iterator *iterator)
 	return &walk->items[walk->at];
 }
 
-/*
- * Fetch the value of a listed item. Returns false if the key is gone: the
- * iterator then stands at the next item. Returns false, too, if the methods of
- * the value have moved the iterator.
+/* Fetches the value of a listed item. Returns false if the key is gone: the
+ * iterator is then at the next item; or if methods of the value have moved it.
  */
 static bool
 take_value(struct iterator *iterator, const struct php_hone_item *item)
@@ -235,11 +233,8 @@ take_value(struct iterator *iterator, const struct php_hone_item *item)
 	return true;
 }
 
-/*
- * NULL at the end. If the format has values, the iterator has that of this
- * item, and passes over keys that are gone since they were listed. Methods of a
- * value get items without values: otherwise these methods would run again.
- */
+/* NULL at the end. If the format has values, keys that are gone are skipped.
+ * Methods of a value get items without values: they would run again. */
 static const struct php_hone_item *
 present(struct iterator *iterator)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * INI apc.*: some have an effect, others are only read by programs. They exist
- * if the functions of APCu exist.
- */
+/* INI apc.*: some have an effect, others are only read by programs. */
 #include "apcu.h"
 #include <ctype.h>
 
@@ -55,11 +52,8 @@ PHP_INI_BEGIN()
 PHP_INI_END()
 /* clang-format on */
 
-/*
- * Sets the value that ini_get() returns, before the first request.
- * zend_alter_ini_entry() is not usable here: PHP would free its table of
- * changes before that request.
- */
+/* Sets the value that ini_get() returns. PHP would free the changes of
+ * zend_alter_ini_entry() before the first request. */
 static void
 set(const char *name, const char *value)
 {

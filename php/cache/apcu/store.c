@@ -19,10 +19,8 @@ store_one(
 	return php_hone_cache_store(key, value, &write);
 }
 
-/*
- * The result has the keys that were not stored. If a value throws, the later
- * ones are not stored: the caller gets no result that would list them.
- */
+/* The result has the keys that were not stored. If a value throws, the later
+ * ones are not stored, since the caller gets no result. */
 static void
 store_each(zval *result, HashTable *values, zend_long ttl,
 	enum php_hone_publish how)

@@ -29,8 +29,7 @@ made_size(const struct php_hone_entry *entry)
 	return (size_t)(entry->value[1] >> MADE_SHIFT & MADE_MOST) * 8;
 }
 
-/* Memory for a value that is made: if the request does not keep it, until the
- * next one is made. */
+/* If the request does not keep it, until the next value is made. */
 static void *
 memory_for(struct php_hone_value *made, size_t size, bool *kept)
 {
@@ -44,8 +43,7 @@ memory_for(struct php_hone_value *made, size_t size, bool *kept)
 	return (void *)(uintptr_t)made->data;
 }
 
-/* Makes the value in its final place. Returns false if the builder has to make
- * it. */
+/* Makes the value in its final place. False: the builder has to make it. */
 static bool
 read_direct(const struct php_hone_entry *entry, struct php_hone_value *made,
 	bool *kept)
@@ -66,7 +64,6 @@ read_direct(const struct php_hone_entry *entry, struct php_hone_value *made,
 	return Z_TYPE(made->root) == IS_ARRAY;
 }
 
-/* Makes the value in the builder. */
 static bool
 read_built(struct php_hone_member *member, const struct php_hone_entry *entry)
 {
@@ -89,7 +86,6 @@ read_built(struct php_hone_member *member, const struct php_hone_entry *entry)
 	return false;
 }
 
-/* Makes the value in the builder, and places it. */
 static bool
 read_placed(struct php_hone_member *member, const struct php_hone_entry *entry,
 	struct php_hone_value *made, bool *kept)
@@ -143,9 +139,8 @@ php_hone_cold_make(struct php_hone_member *member,
 	return true;
 }
 
-/* Writes the cold form of a value, or of what the builder has, whose entry has
- * `others` bytes besides its data. Returns false if the form does not save an
- * eighth. */
+/* Of a value, or of what the builder has, whose entry has `others` bytes
+ * besides its data. Returns false if the form does not save an eighth. */
 static bool
 write_cold(const struct php_hone_value *value, bool graph, size_t others)
 {

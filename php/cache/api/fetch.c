@@ -9,11 +9,8 @@
 #define WEIGHT 16
 #define WEIGHT_KNOWN 1
 
-/*
- * A request that is older than hone.cache_shared_seconds closes its slot, so
- * that what it has read holds back no more memory than the cache had at that
- * time.
- */
+/* A request that is older than hone.cache_shared_seconds closes its slot, and
+ * holds back no more memory than the cache has now. */
 static void
 check_age(struct php_hone_cache *cache)
 {
@@ -41,11 +38,9 @@ is_kept(const struct php_hone_member *member)
 	return member->open && HONE_G(cache).read <= PHP_HONE_READ_SHARED;
 }
 
-/*
- * Whether memory_limit allows a copy. An array is copied by many allocations,
- * which take more than its data. A PHP that records a failed allocation does
- * not stop at it: ask for all at once if it may not fit.
- */
+/* Whether memory_limit allows a copy, whose allocations take more than its
+ * data. A PHP that records a failed allocation does not stop at it, so all
+ * memory is requested at once. */
 static bool
 has_room(const zval *value, size_t size)
 {
@@ -94,8 +89,7 @@ take_copy(struct php_hone_member *member, const struct php_hone_entry *entry,
 	return good;
 }
 
-/* Takes a value that is made in memory of this process. The fetch ends before
- * PHP allocates memory. */
+/* The fetch ends before PHP allocates memory. */
 static bool
 take_cold(struct php_hone_member *member, const struct php_hone_entry *entry,
 	zval *value)
@@ -124,10 +118,8 @@ take_cold(struct php_hone_member *member, const struct php_hone_entry *entry,
 	return good;
 }
 
-/*
- * Takes a value that has objects, or a cold one: the root of its entry is not
- * what PHP gets. Code of the user runs only after the end of the fetch.
- */
+/* Takes a value that has objects, or a cold one. Code of the user runs only
+ * after the end of the fetch. */
 static bool
 take_other(struct php_hone_member *member, const struct php_hone_entry *entry,
 	zval *value)
@@ -173,7 +165,6 @@ php_hone_cache_fetched(const zend_array *array, struct php_hone_value *stored)
 	return true;
 }
 
-/* Takes the value of an entry that this request keeps. */
 static zend_always_inline bool
 take_known(const struct php_hone_entry *entry, zval *value)
 {
@@ -187,7 +178,7 @@ take_known(const struct php_hone_entry *entry, zval *value)
 	return true;
 }
 
-/* Takes the value of an entry, if there is one, and ends the fetch. */
+/* Also ends the fetch. */
 static zend_always_inline bool
 take(struct php_hone_member *member, const struct php_hone_entry *entry,
 	zval *value)

@@ -6,14 +6,16 @@
 #include "zend_smart_str.h"
 
 #define MAP_PARTS_MAX (1 << 20)
+/* The most requests in a list of those that hold back memory. */
+#define HOLDERS_MAX 16
 
 /* The requests that hold back memory of removed values, in descending order of
  * bytes. */
 static void
 add_holders(struct php_hone_member *member, zval *info)
 {
-	struct php_hone_holder holders[PHP_HONE_HOLDERS];
-	unsigned n = php_hone_store_holders(member, holders, PHP_HONE_HOLDERS);
+	struct php_hone_holder holders[HOLDERS_MAX];
+	unsigned n = php_hone_store_holders(member, holders, HOLDERS_MAX);
 	zval list, row;
 
 	array_init(&list);
@@ -223,8 +225,8 @@ holder(smart_str *text, const char *name, const char *pool,
 static void
 holders(smart_str *text, struct php_hone_member *member, const char *pool)
 {
-	struct php_hone_holder of[PHP_HONE_HOLDERS];
-	unsigned n = php_hone_store_holders(member, of, PHP_HONE_HOLDERS);
+	struct php_hone_holder of[HOLDERS_MAX];
+	unsigned n = php_hone_store_holders(member, of, HOLDERS_MAX);
 
 	if (n == 0)
 		return;

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PHP_HONE_CACHE_NAMES_H
 #define PHP_HONE_CACHE_NAMES_H
-/*
- * The keys of results that have an array for each key of the cache, as strings
- * that PHP interned when it started: no array has strings of its own. entries.c
- * has them.
- */
+/* The keys of results that have an array for each key of the cache, interned
+ * once. entries.c has them. */
 #include "../../php_hone.h"
 
 #define PHP_HONE_NAMES(X)                                                      \
@@ -36,10 +33,8 @@ enum php_hone_name {
 		PHP_HONE_NAME_COUNT,
 };
 
-/* Set once, before a second thread exists. */
 extern zend_string *php_hone_names[PHP_HONE_NAME_COUNT];
 
-/* An array without elements that has room for n. */
 static zend_always_inline void
 php_hone_named_init(zval *array, uint32_t n)
 {

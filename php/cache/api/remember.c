@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * If a value is missing, one process computes it. Other processes meanwhile get
- * the old value or wait. The callback runs without a mutex, and may use the
- * cache, also for the same key.
- */
+/* If a value is missing, one process computes it, while others get the old
+ * value or wait. The callback runs without a mutex, and may use the cache. */
 #include "../cache.h"
 
 /* After this time, other processes compute the value, too. */

@@ -59,8 +59,8 @@ struct gather {
 	uint32_t room;
 };
 
-/* Called for each entry, without a mutex; also after it returned false, for the
- * rest of the bucket. */
+/* Called without a mutex; also after it returned false, for the rest of the
+ * bucket. */
 static bool
 gather(const struct php_hone_entry *entry, void *opaque)
 {

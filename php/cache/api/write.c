@@ -39,8 +39,7 @@ struct form {
 	zend_string *text;
 };
 
-/* No function of PHP is called after the reservation, because PHP may leave by
- * longjmp(). */
+/* Calls no function of PHP, which may leave by longjmp(). */
 static int
 reserve_place_publish(struct php_hone_member *member,
 	const struct php_hone_room *room, const zend_string *key,
@@ -71,10 +70,8 @@ reserve_place_publish(struct php_hone_member *member,
 	return php_hone_store_publish(member, entry, how);
 }
 
-/*
- * With html_errors, PHP writes a warning to the log with these characters as
- * entities of HTML. A key with a line feed would make a line of its own.
- */
+/* With html_errors, PHP writes these characters to the log as entities. A key
+ * with a line feed would make a line of its own. */
 void
 php_hone_make_plain(char *text)
 {
@@ -84,10 +81,8 @@ php_hone_make_plain(char *text)
 			*text = '?';
 }
 
-/*
- * A value was not stored. APCu then only returns false, and frameworks turn a
- * warning into an exception, so the functions of APCu write to the log.
- */
+/* A value was not stored. APCu then only returns false, and frameworks turn a
+ * warning into an exception, so the functions of APCu write to the log. */
 static ZEND_COLD void
 tell(const struct php_hone_write *how, const char *format, ...)
 {
@@ -193,10 +188,8 @@ complain(int error, struct php_hone_member *member,
 	}
 }
 
-/*
- * The tags were strings when the arguments were checked. Code of the user may
- * have run since then, and may have changed tags that are references.
- */
+/* Code of the user may have changed tags that are references, since the
+ * arguments were checked. */
 static bool
 take_tags(struct php_hone_key *to, HashTable *tags)
 {
@@ -211,13 +204,6 @@ take_tags(struct php_hone_key *to, HashTable *tags)
 	}
 	ZEND_HASH_FOREACH_END();
 	return true;
-}
-
-static bool
-is_array(const struct form *form)
-{
-	return form->copied != NULL ||
-	       Z_TYPE(HONE_G(cache).builder.root) == IS_ARRAY;
 }
 
 /* Returns false with a warning on failure. */
@@ -238,8 +224,10 @@ put(struct php_hone_member *member, zend_string *key, struct form *form,
 	};
 	int error = -EBADMSG;
 
-	if (is_array(form) && php_hone_cold_store(member, &room, form->copied,
-				      form->flags == PHP_HONE_OBJECTS)) {
+	if ((form->copied != NULL ||
+		    Z_TYPE(HONE_G(cache).builder.root) == IS_ARRAY) &&
+		php_hone_cold_store(member, &room, form->copied,
+			form->flags == PHP_HONE_OBJECTS)) {
 		form->flags |= PHP_HONE_COLD;
 		room.cold = true;
 		room.data = HONE_G(cache).cold.bytes.used;
@@ -261,8 +249,7 @@ put(struct php_hone_member *member, zend_string *key, struct form *form,
 	return error >= 0;
 }
 
-/* The value has expired already: returns the results of add() and replace()
- * without a store. */
+/* The value has expired already: the result is that of add() or replace(). */
 static bool
 store_nothing(zend_string *key, enum php_hone_publish how)
 {
@@ -287,7 +274,7 @@ refuse(const zend_string *key, enum php_hone_refused why,
 			ZSTR_VAL(key), php_hone_refused_text(why));
 }
 
-/* Held, because a method may assign to a reference to the value. */
+/* A method may assign to a reference to the value. */
 static void
 hold(struct form *form, const zval *value)
 {
@@ -295,7 +282,7 @@ hold(struct form *form, const zval *value)
 		ZVAL_COPY(&form->held, value);
 }
 
-/* Frees what a form holds. This may run destructors. */
+/* This may run destructors. */
 static void
 release(struct form *form)
 {
@@ -329,7 +316,6 @@ build_graph(zend_string *key, zval *value, struct form *form)
 	return built;
 }
 
-/* By serialize(). */
 static enum php_hone_built
 build_text(zval *value, struct form *form)
 {
