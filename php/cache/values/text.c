@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PHP's hash of long strings by vectors (text.h has the sum), and the copy. */
+/* PHP's hash of long strings (text.h has the sum), and their copy. */
 #include "text.h"
 #include <hone/hone.h>
 
@@ -17,45 +17,12 @@ const uint64_t php_hone_inverse[8] = {
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define P4 PHP_HONE_33_4
 #define P8 PHP_HONE_33_8
 #define P16 (P8 * P8)
 #define P24 (P16 * P8)
 #define P32 (P16 * P16)
-/* The sum of 128 in each of 16 and in each of 32 characters. */
-#define BIAS16 (PHP_HONE_BIAS * (P8 + 1))
-#define BIAS32 (BIAS16 * (P16 + 1))
-
-/* Below this, the choice of AVX2 costs more than it saves. */
-#define LONG 128
-
-/* 16 characters per iteration; `len` is a multiple of 16. */
-static uint64_t
-hash_sse2(uint64_t hash, const char *bytes, size_t len)
-{
-	const __m128i sign = _mm_set1_epi8((char)0x80);
-	const __m128i zero = _mm_setzero_si128();
-	const __m128i by_33 = _mm_set1_epi32(1 << 16 | 33);
-	const __m128i by_33_2 = _mm_set1_epi32(1 << 16 | 33 * 33);
-	const __m128i by_33_4 = _mm_set1_epi32((int)P4);
-
-	for (const char *end = bytes + len; bytes != end; bytes += 16) {
-		__m128i c = _mm_xor_si128(
-			_mm_loadu_si128((const __m128i *)bytes), sign);
-		__m128i low = _mm_madd_epi16(_mm_unpacklo_epi8(c, zero), by_33);
-		__m128i high =
-			_mm_madd_epi16(_mm_unpackhi_epi8(c, zero), by_33);
-		__m128i fours =
-			_mm_madd_epi16(_mm_packs_epi32(low, high), by_33_2);
-		__m128i eights = _mm_add_epi64(_mm_mul_epu32(fours, by_33_4),
-			_mm_srli_epi64(fours, 32));
-		uint64_t first = (uint64_t)_mm_cvtsi128_si64(eights);
-		uint64_t second = (uint64_t)_mm_cvtsi128_si64(
-			_mm_unpackhi_epi64(eights, eights));
-		hash = hash * P16 + (first * P8 + second - BIAS16);
-	}
-	return hash;
-}
+/* The sum of 128 in each of 32 characters. */
+#define BIAS32 (PHP_HONE_BIAS * (P8 + 1) * (P16 + 1))
 
 /* 32 characters per iteration; `len` is a multiple of 32. */
 __attribute__((target("avx2"))) static uint64_t
@@ -64,7 +31,7 @@ hash_avx2(uint64_t hash, const char *bytes, size_t len)
 	const __m256i sign = _mm256_set1_epi8((char)0x80);
 	const __m256i by_33 = _mm256_set1_epi16(1 << 8 | 33);
 	const __m256i by_33_2 = _mm256_set1_epi32(1 << 16 | 33 * 33);
-	const __m256i by_33_4 = _mm256_set1_epi32((int)P4);
+	const __m256i by_33_4 = _mm256_set1_epi32((int)PHP_HONE_33_4);
 
 	for (const char *end = bytes + len; bytes != end; bytes += 32) {
 		__m256i c = _mm256_xor_si256(
@@ -85,40 +52,22 @@ hash_avx2(uint64_t hash, const char *bytes, size_t len)
 	return hash;
 }
 
-/* Hashes a prefix by vectors. *len becomes the number of remaining
- * characters. */
-static uint64_t
-hash_vectors(const char *bytes, size_t *len)
-{
-	uint64_t sum = PHP_HONE_HASH_BEGIN;
-	size_t done = 0;
-
-	if (*len >= LONG && (hone_cpu_features() & HONE_CPU_AVX2)) {
-		done = *len & ~(size_t)31;
-		sum = hash_avx2(sum, bytes, done);
-	}
-	sum = hash_sse2(sum, bytes + done, (*len - done) & ~(size_t)15);
-	*len %= 16;
-	return sum;
-}
-
-#else
-
-static uint64_t
-hash_vectors(const char *bytes, size_t *len)
-{
-	return PHP_HONE_HASH_BEGIN;
-}
-
 #endif
 
 zend_ulong
 php_hone_string_hash(const char *bytes, size_t len)
 {
 	size_t left = len;
-	uint64_t sum = hash_vectors(bytes, &left), word = 0;
+	uint64_t sum = PHP_HONE_HASH_BEGIN, word = 0;
 
-	for (bytes += len - left; left >= 8; left -= 8, bytes += 8) {
+#if defined(__x86_64__)
+	if (len > PHP_HONE_SHORT && (hone_cpu_features() & HONE_CPU_AVX2)) {
+		left %= 32;
+		sum = hash_avx2(sum, bytes, len - left);
+		bytes += len - left;
+	}
+#endif
+	for (; left >= 8; left -= 8, bytes += 8) {
 		memcpy(&word, bytes, 8);
 		sum = php_hone_hash_word(sum, word);
 	}

@@ -3,7 +3,7 @@
 #define PHP_HONE_VALUES_TEXT_H
 /*
  * PHP's hash of strings, 8 bytes at a time, and a copy that computes the hash
- * in the same pass. Inline for the loops over elements.
+ * in the same pass.
  *
  * Each character is worth 33 times the one after it:
  *
