@@ -185,27 +185,30 @@ look_at(struct walk *walk, zval *first, size_t size, uint32_t n, bool shared)
 }
 
 /* Whether the walk with calls goes on below an element by its steps. */
-static bool
+static zend_always_inline bool
 has_steps(const struct walk *walk, uint32_t step)
 {
 	return step != NO_STEP && walk->steps[step].end != step + 1;
 }
 
-/* The walk with calls. */
+/* The walk with calls. A method may have changed what it visits. */
 static void
 visit_again(struct walk *walk, zval *first, size_t size, uint32_t n,
 	bool shared, uint32_t step)
 {
-	bool all = !has_steps(walk, step);
-	uint32_t i = all ? 0 : step + 1, end = all ? n : walk->steps[step].end;
+	uint32_t end = has_steps(walk, step) ? walk->steps[step].end : 0;
 
-	while (i < end && goes_on(walk)) {
-		uint32_t index = all ? i : walk->steps[i].index;
-		zval *value = (zval *)((char *)first + index * size);
-		/* A method may have changed the array or the object. */
-		if (index < n && Z_TYPE_P(value) > IS_STRING)
-			visit(walk, value, shared, all ? NO_STEP : i);
-		i = all ? i + 1 : walk->steps[i].end;
+	for (uint32_t i = 0; end == 0 && i < n && goes_on(walk); i++) {
+		zval *value = (zval *)((char *)first + i * size);
+		if (Z_TYPE_P(value) > IS_STRING)
+			visit(walk, value, shared, NO_STEP);
+	}
+	for (uint32_t i = step + 1; i < end && goes_on(walk);
+		i = walk->steps[i].end) {
+		uint32_t index = walk->steps[i].index;
+		if (index < n)
+			visit(walk, (zval *)((char *)first + index * size),
+				shared, i);
 	}
 }
 

@@ -9,8 +9,8 @@
 #include "text.h"
 #include "zend_closures.h"
 
-/* Returned in place of an array: builder->graph.next_object needs a node next.
- */
+/* Returned in place of an array: builder->graph.next_object needs a node next,
+ * or the build has ended. */
 static const zend_array an_object;
 #define AN_OBJECT (&an_object)
 
@@ -89,16 +89,6 @@ put_fresh(struct php_hone_builder *builder, const zend_string *string)
 		       : put_equal(builder, string);
 }
 
-/* The two entries of an address, the latest one first. */
-static zend_always_inline struct php_hone_repeated *
-repeated_of(struct php_hone_builder *builder, const zend_string *string)
-{
-	uintptr_t bits = (uintptr_t)string;
-
-	return &builder->met_strings.repeated[(bits >> 3 ^ bits >> 10) %
-					      PHP_HONE_REPEATED * 2];
-}
-
 /* The second entry, or a string that the data does not have yet. */
 static zend_never_inline zend_string *
 put_second(struct php_hone_builder *builder, const zend_string *string,
@@ -121,20 +111,19 @@ put_second(struct php_hone_builder *builder, const zend_string *string,
 	return (zend_string *)((uintptr_t)entry->at * 8 + 1);
 }
 
-/*
- * The same. A string with one reference is at one place of the value. Other
- * strings are first looked up by their address. The tables have no chains: a
- * miss costs memory, not correctness.
- */
+/* The same. A string with one reference is at one place of the value. Others
+ * are first looked up by their address. */
 static zend_always_inline zend_string *
 put_string(struct php_hone_builder *builder, const zend_string *string)
 {
+	uintptr_t bits = (uintptr_t)string;
 	struct php_hone_repeated *entry;
 	zend_string *copy;
 
 	if (!ZSTR_IS_INTERNED(string) && GC_REFCOUNT(string) == 1)
 		return put_fresh(builder, string);
-	entry = repeated_of(builder, string);
+	entry = &builder->met_strings.repeated[(bits >> 3 ^ bits >> 10) %
+					       PHP_HONE_REPEATED * 2];
 	if (entry->build == builder->build) {
 		if (entry->string == string)
 			return (zend_string *)((uintptr_t)entry->at * 8 + 1);
@@ -201,17 +190,6 @@ put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
 	to->value.counted = (zend_refcounted *)(uintptr_t)at;
 	php_hone_set_type(to, IS_ARRAY, chain);
 	return next;
-}
-
-/* Returns AN_OBJECT if the build ends here. */
-static const zend_array *
-see_object(struct php_hone_builder *builder, const zend_object *object)
-{
-	if (object->ce == zend_ce_closure)
-		builder->refused = PHP_HONE_REFUSED_CLOSURE;
-	else if (!builder->past_objects)
-		builder->refused = PHP_HONE_REFUSED_OBJECT;
-	return builder->refused == PHP_HONE_REFUSED_OBJECT ? AN_OBJECT : NULL;
 }
 
 /*
@@ -325,17 +303,11 @@ kind_of_known(struct php_hone_builder *builder, const zend_object *object,
 	return kind;
 }
 
-static zend_always_inline uint32_t
-kind_of_object(struct php_hone_builder *builder, const zend_object *object)
-{
-	return kind_of_known(builder, object, class_of(builder, object->ce));
-}
-
 uint32_t
 php_hone_object_kind(
 	struct php_hone_builder *builder, const zend_object *object)
 {
-	return kind_of_object(builder, object);
+	return kind_of_known(builder, object, class_of(builder, object->ce));
 }
 
 /* Whether an object has a number already. If not, the object gets *number. */
@@ -403,7 +375,7 @@ is_repeated(struct php_hone_builder *builder, const zval *value)
 		return false;
 	/* The answers have each of their objects once more. */
 	if (builder->graph.answers != NULL &&
-		(kind_of_object(builder, Z_OBJ_P(value)) &
+		(php_hone_object_kind(builder, Z_OBJ_P(value)) &
 			(PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)))
 		own++;
 	return GC_REFCOUNT(Z_OBJ_P(value)) > own;
@@ -439,7 +411,11 @@ put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 	case IS_OBJECT:
 		if (builder->has_objects)
 			return put_object(builder, Z_OBJ_P(element), to, next);
-		return see_object(builder, Z_OBJ_P(element));
+		if (Z_OBJCE_P(element) == zend_ce_closure)
+			builder->refused = PHP_HONE_REFUSED_CLOSURE;
+		else if (!builder->past_objects)
+			builder->refused = PHP_HONE_REFUSED_OBJECT;
+		return has_ended(builder) ? AN_OBJECT : NULL;
 	case IS_RESOURCE:
 		builder->refused = builder->has_objects
 					   ? PHP_HONE_REFUSED_TEXT
@@ -764,8 +740,8 @@ build_record(struct php_hone_builder *builder, const zend_array *array,
 static void
 put_name(struct php_hone_builder *builder, zval *to, const zend_string *name)
 {
-	to->value.str = put_string(builder, name);
-	php_hone_set_type(to, IS_STRING, 0);
+	php_hone_put(to, IS_STRING,
+		(zend_long)(uintptr_t)put_string(builder, name), 0);
 }
 
 /* Put the image of a shape. Returns false if there is none. */
@@ -802,15 +778,14 @@ keep_image(struct php_hone_builder *builder, struct php_hone_class *known,
 {
 	const zval *of = php_hone_elements_at(builder, record);
 	uint32_t n = known->class->default_properties_count;
-	size_t size = builder->strings.used - strings, names = 0;
+	size_t size = builder->strings.used - strings;
 	zval *to;
 
-	for (uint32_t i = 0; i < n; i++)
-		names += php_hone_string_size(
-			ZSTR_LEN(known->class->properties_info_table[i]->name));
-	names += php_hone_string_size(ZSTR_LEN(known->class->name));
-	if (size != names)
-		return;
+	for (uint32_t i = PHP_HONE_SHAPE_CLASS; i < PHP_HONE_SHAPE_HEAD + n;
+		i++)
+		if (Z_TYPE(of[i]) == IS_STRING &&
+			(size_t)Z_LVAL(of[i]) <= strings)
+			return;
 	known->image_arrays = (uint32_t)(builder->arrays.used - record);
 	known->image_strings = (uint32_t)size;
 	known->image = malloc(known->image_arrays + size);
@@ -822,7 +797,7 @@ keep_image(struct php_hone_builder *builder, struct php_hone_class *known,
 		builder->strings.bytes + strings, size);
 	to = php_hone_record_elements((zend_array *)known->image, HT_MIN_MASK);
 	to[PHP_HONE_SHAPE_CLASS].value.lval =
-		of[0].value.lval - (zend_long)strings;
+		of[PHP_HONE_SHAPE_CLASS].value.lval - (zend_long)strings;
 	for (uint32_t i = PHP_HONE_SHAPE_HEAD; i < PHP_HONE_SHAPE_HEAD + n; i++)
 		to[i].value.lval -= (zend_long)strings;
 }
@@ -1084,7 +1059,6 @@ build_member(struct php_hone_builder *builder, const zend_array *next,
 			(zval *)(builder->arrays.bytes + element));
 }
 
-/* Build the directory of a value. */
 static void
 build_graph(struct php_hone_builder *builder, const zval *value)
 {
@@ -1093,27 +1067,13 @@ build_graph(struct php_hone_builder *builder, const zval *value)
 
 	if (first == NULL)
 		return;
+	builder->has_objects = true;
 	next = put(builder, value, first, 0);
 	if (next != NULL)
 		build_member(builder, next, 1, offset_of(builder, first));
 	php_hone_graph_end(builder);
-}
-
-static void
-build_objects(struct php_hone_builder *builder, const zval *value)
-{
-	builder->has_objects = true;
-	builder->graph.outer = NULL;
-	builder->graph.answered = builder->graph.visited = 0;
-	build_graph(builder, value);
 	builder->has_objects = false;
-	/* A method may have removed an object from the value, or made an object
-	 * repeated that serialize() then writes twice. */
-	if (builder->graph.answers != NULL &&
-		(builder->graph.answered != builder->graph.answers->n ||
-			builder->graph.visited !=
-				builder->graph.answers->objects))
-		builder->refused = PHP_HONE_REFUSED_TEXT;
+	builder->size = builder->arrays.used + builder->strings.used;
 }
 
 /* ---- a value ---- */
@@ -1260,8 +1220,13 @@ php_hone_value_build_objects(struct php_hone_builder *builder,
 	builder->graph.answers = answers;
 	begin_value(builder, IS_ARRAY);
 	begin_build(builder);
-	build_objects(builder, value);
-	builder->size = builder->arrays.used + builder->strings.used;
+	build_graph(builder, value);
+	/* A method may have removed an object from the value, or made an object
+	 * repeated that serialize() then writes twice. */
+	if (answers != NULL &&
+		(builder->graph.answered != answers->n ||
+			builder->graph.visited != answers->objects))
+		builder->refused = PHP_HONE_REFUSED_TEXT;
 	builder->graph.answers = NULL;
 	switch (builder->refused) {
 	case PHP_HONE_REFUSED_NOT:

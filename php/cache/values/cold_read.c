@@ -65,7 +65,7 @@ note(struct reader *reader, const char *phrase)
 	reader->at = reader->end;
 }
 
-/* Returns false. The compiler sees this here, and that no value is missing. */
+/* The compiler sees that this returns false, and that no value is missing. */
 static zend_always_inline bool
 problem(struct reader *reader, const char *phrase)
 {
@@ -78,6 +78,17 @@ make_room(struct reader *reader, struct php_hone_buffer *buffer, size_t size)
 {
 	return EXPECTED(php_hone_buffer_reserve(buffer, size)) ||
 	       problem(reader, PHP_HONE_NO_MEMORY);
+}
+
+/* New bytes at the end of a buffer, or NULL after a problem. */
+static zend_always_inline void *
+add(struct reader *reader, struct php_hone_buffer *buffer, size_t size)
+{
+	void *at = php_hone_buffer_add(buffer, size);
+
+	if (UNEXPECTED(at == NULL))
+		problem(reader, PHP_HONE_NO_MEMORY);
+	return at;
 }
 
 /* ---- bytes ---- */
@@ -136,22 +147,14 @@ earlier(struct reader *reader, const struct php_hone_buffer *buffer,
 	return NULL;
 }
 
-static zend_always_inline bool
+static bool
 take_low_bytes(struct reader *reader, unsigned n, uint64_t *bits)
 {
 	if (UNEXPECTED(left(reader) < n))
 		return problem(reader, "the value is cut off");
 	*bits = 0;
-	if (EXPECTED(left(reader) >= sizeof *bits)) {
-		memcpy(bits, reader->at, sizeof *bits);
-#ifdef WORDS_BIGENDIAN
-		*bits = __builtin_bswap64(*bits);
-#endif
-		*bits &= UINT64_MAX >> (64 - 8 * n);
-	} else {
-		for (unsigned i = 0; i < n; i++)
-			*bits |= (uint64_t)reader->at[i] << 8 * i;
-	}
+	for (unsigned i = 0; i < n; i++)
+		*bits |= (uint64_t)reader->at[i] << 8 * i;
 	reader->at += n;
 	return true;
 }
@@ -341,16 +344,9 @@ string_at(const struct reader *reader, const zend_string *pointer)
 static zend_always_inline zend_long
 record_pointer(const struct reader *reader, size_t at)
 {
-	return reader->direct
-		       ? (zend_long)(uintptr_t)(reader->builder->arrays.bytes +
-						at)
-		       : (zend_long)at;
-}
+	const unsigned char *arrays = reader->builder->arrays.bytes;
 
-static size_t
-end_of_arrays(const struct reader *reader)
-{
-	return reader->builder->arrays.used;
+	return (zend_long)(reader->direct ? (uintptr_t)arrays + at : at);
 }
 
 static zend_array *
@@ -363,15 +359,12 @@ record_at(const struct reader *reader, size_t at)
 static zend_always_inline Bucket *
 begin_table(struct reader *reader, uint32_t n)
 {
-	struct php_hone_buffer *arrays = &reader->builder->arrays;
 	uint32_t size = php_hone_table_size(n), mask = HT_SIZE_TO_MASK(size);
-	size_t bytes = php_hone_record_size(mask, n, false);
-	zend_array *record;
+	zend_array *record = add(reader, &reader->builder->arrays,
+		php_hone_record_size(mask, n, false));
 
-	if (!make_room(reader, arrays, bytes))
+	if (record == NULL)
 		return NULL;
-	record = (zend_array *)(arrays->bytes + arrays->used);
-	arrays->used += bytes;
 	php_hone_record_head(record, HASH_FLAG_STATIC_KEYS, mask, n);
 	record->nNumOfElements = n;
 	record->nTableSize = size;
@@ -517,10 +510,9 @@ push(struct reader *reader, const struct level *new)
 		problem(reader, "objects are nested too deep");
 		return;
 	}
-	if (!make_room(reader, levels, sizeof *level))
+	level = add(reader, levels, sizeof *level);
+	if (level == NULL)
 		return;
-	level = (struct level *)(levels->bytes + levels->used);
-	levels->used += sizeof *level;
 	*level = *new;
 	reader->owed += level->n - level->i;
 	level->depth = depth;
@@ -531,13 +523,11 @@ push(struct reader *reader, const struct level *new)
 static zend_always_inline bool
 enter_array(struct reader *reader, size_t record)
 {
-	struct php_hone_buffer *known = &reader->cold->arrays;
+	uint32_t *unit = add(reader, &reader->cold->arrays, sizeof *unit);
 
-	if (!make_room(reader, known, sizeof(uint32_t)))
-		return false;
-	*(uint32_t *)(known->bytes + known->used) = (uint32_t)(record / 8);
-	known->used += sizeof(uint32_t);
-	return true;
+	if (unit != NULL)
+		*unit = (uint32_t)(record / 8);
+	return unit != NULL;
 }
 
 static zend_always_inline void
@@ -555,7 +545,7 @@ push_array(struct reader *reader, size_t record, size_t element)
 static bool
 begin_list(struct reader *reader, uint32_t n, zend_long next)
 {
-	size_t at = end_of_arrays(reader);
+	size_t at = reader->builder->arrays.used;
 	zend_array *record;
 
 	if (php_hone_begin_list(reader->builder, n) == NULL)
@@ -586,7 +576,7 @@ take_next(struct reader *reader, bool has_next, zend_long *next)
 static void
 read_list(struct reader *reader, uint64_t n, bool has_next, size_t element)
 {
-	size_t record = end_of_arrays(reader);
+	size_t record = reader->builder->arrays.used;
 	zend_long next = (zend_long)n;
 
 	if (!take_next(reader, has_next, &next) || !has_bytes(reader, n, 1))
@@ -726,8 +716,8 @@ read_new_keys(struct reader *reader, uint32_t n, struct keys *keys)
 static void
 read_table(struct reader *reader, uint64_t n, bool has_next, size_t element)
 {
-	struct php_hone_buffer *known = &reader->cold->keys;
-	struct keys keys = {end_of_arrays(reader), ZEND_LONG_MIN};
+	struct keys *known,
+		keys = {reader->builder->arrays.used, ZEND_LONG_MIN};
 	zend_long next = 0;
 
 	if (!take_next(reader, has_next, &next) || !has_bytes(reader, n, 2))
@@ -737,10 +727,9 @@ read_table(struct reader *reader, uint64_t n, bool has_next, size_t element)
 		return;
 	}
 	if (!read_new_keys(reader, (uint32_t)n, &keys) ||
-		!make_room(reader, known, sizeof keys))
+		(known = add(reader, &reader->cold->keys, sizeof keys)) == NULL)
 		return;
-	*(struct keys *)(known->bytes + known->used) = keys;
-	known->used += sizeof keys;
+	*known = keys;
 	record_at(reader, keys.record)->nNextFreeElement =
 		has_next ? next : keys.next;
 	push_array(reader, keys.record, element);
@@ -832,7 +821,7 @@ read_alike(
 {
 	const struct keys *keys =
 		earlier(reader, &reader->cold->keys, sizeof *keys, number);
-	size_t at = end_of_arrays(reader);
+	size_t at = reader->builder->arrays.used;
 	const zend_array *known;
 	zend_array *record;
 	zend_long next;
@@ -898,7 +887,7 @@ read_rows(struct reader *reader, unsigned tag, zval *to, uint32_t next)
 	packed = HT_IS_PACKED(record_at(reader, parent->record));
 	row.n = known->nNumUsed;
 	for (;;) {
-		row.record = end_of_arrays(reader);
+		row.record = reader->builder->arrays.used;
 		if (!has_bytes(reader, row.n, 1) ||
 			(record = copy_table(reader, known, keys->next)) ==
 				NULL)
@@ -927,17 +916,14 @@ read_empty(struct reader *reader, zval *to, uint32_t next)
 {
 	struct php_hone_builder *builder = reader->builder;
 	uint32_t *empty = &builder->met_arrays.empty;
+	bool first = *empty == UINT32_MAX;
 
-	if (*empty == UINT32_MAX) {
-		*empty = (uint32_t)(end_of_arrays(reader) / 8);
-		php_hone_put(to, IS_ARRAY,
-			record_pointer(reader, (size_t)*empty * 8), next);
-		begin_list(reader, 0, ZEND_LONG_MIN);
+	if (first)
+		*empty = (uint32_t)(builder->arrays.used / 8);
+	php_hone_put(
+		to, IS_ARRAY, record_pointer(reader, (size_t)*empty * 8), next);
+	if (first && begin_list(reader, 0, ZEND_LONG_MIN))
 		see_depth(reader);
-	} else {
-		php_hone_put(to, IS_ARRAY,
-			record_pointer(reader, (size_t)*empty * 8), next);
-	}
 }
 
 /* An array of this tag, which begins at the end of the arrays. */
@@ -1014,14 +1000,14 @@ read_class(struct reader *reader, struct class *class, zval *name)
 static bool
 read_shape(struct reader *reader, struct class *class, const zval *name)
 {
-	struct php_hone_buffer *known = &reader->cold->classes;
+	struct class *known =
+		add(reader, &reader->cold->classes, sizeof *known);
 	zval *elements = php_hone_begin_list(
 		reader->builder, PHP_HONE_SHAPE_HEAD + class->n);
 
-	if (elements == NULL || !make_room(reader, known, sizeof *class))
+	if (elements == NULL || known == NULL)
 		return problem(reader, PHP_HONE_NO_MEMORY);
-	*(struct class *)(known->bytes + known->used) = *class;
-	known->used += sizeof *class;
+	*known = *class;
 	elements[PHP_HONE_SHAPE_CLASS] = *name;
 	php_hone_put(&elements[PHP_HONE_SHAPE_NUMBER], IS_LONG,
 		reader->builder->graph.n_shapes++, 0);
@@ -1058,7 +1044,7 @@ read_node(struct reader *reader, struct level *level)
 	if (php_hone_begin_list(reader->builder, level->n) == NULL)
 		return problem(reader, PHP_HONE_NO_MEMORY);
 	if (number == n_classes) {
-		class.shape = end_of_arrays(reader);
+		class.shape = reader->builder->arrays.used;
 		if (!read_shape(reader, &class, &name))
 			return false;
 	}
@@ -1075,7 +1061,7 @@ read_object(struct reader *reader, zval *to, uint32_t next)
 	uint32_t number =
 		(uint32_t)(builder->graph.objects.used / sizeof(size_t));
 	struct level level = {
-		.record = end_of_arrays(reader),
+		.record = reader->builder->arrays.used,
 		.i = PHP_HONE_NODE_PROPERTIES,
 		.node = number + 1,
 	};
@@ -1144,11 +1130,9 @@ is_case(const zval *declared, uint32_t n)
 
 /* Whether the elements of a node match the kind of its class. */
 static bool
-is_node(const struct reader *reader, const struct level *level)
+is_node(const struct reader *reader, const struct class *class, size_t record)
 {
-	const struct class *class =
-		(struct class *)reader->cold->classes.bytes + level->class;
-	const zval *node = php_hone_elements_at(reader->builder, level->record);
+	const zval *node = php_hone_elements_at(reader->builder, record);
 	const zval *properties = &node[PHP_HONE_NODE_PROPERTIES];
 
 	if (class->kind == PHP_HONE_KIND_DATA)
@@ -1167,7 +1151,7 @@ end_node(struct reader *reader, const struct level *level)
 	const struct class *class =
 		(struct class *)reader->cold->classes.bytes + level->class;
 
-	if (!is_node(reader, level))
+	if (!is_node(reader, class, level->record))
 		problem(reader, "an object has wrong properties");
 	else if ((class->kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_WAKEUP)) &&
 		 !php_hone_append(
@@ -1182,13 +1166,11 @@ static bool
 read_undef(struct reader *reader, zval *to)
 {
 	const struct level *level = top(reader);
-	zend_array *record;
+	zend_array *record =
+		level != NULL ? record_at(reader, level->record) : NULL;
 
-	if (level == NULL ||
+	if (record == NULL || !HT_IS_PACKED(record) ||
 		(level->node != 0 && level->i <= PHP_HONE_NODE_HEAD))
-		return problem(reader, "an element is empty");
-	record = record_at(reader, level->record);
-	if (!HT_IS_PACKED(record))
 		return problem(reader, "an element is empty");
 	record->nNumOfElements--;
 	php_hone_put(to, IS_UNDEF, 0, 0);
@@ -1209,7 +1191,8 @@ read_structure(struct reader *reader, unsigned tag, zval *to, uint32_t next)
 	} else if (tag < PHP_HONE_COLD_ARRAY_AGAIN ||
 		   tag - PHP_HONE_COLD_SMALL_ALIKE < 16) {
 		php_hone_put(to, IS_ARRAY,
-			record_pointer(reader, end_of_arrays(reader)), next);
+			record_pointer(reader, reader->builder->arrays.used),
+			next);
 		read_array(reader, tag, element);
 	} else if (tag > PHP_HONE_COLD_OBJECT_AGAIN) {
 		problem(reader, "a value has an unknown type");
@@ -1383,19 +1366,6 @@ decompress(struct reader *reader, uint64_t size)
 #endif
 
 static void
-read_form(struct reader *reader)
-{
-	uint64_t size;
-
-	if (reader->at != reader->end && *reader->at == PHP_HONE_COLD_LZ4) {
-		reader->at++;
-		if (!take_number(reader, &size) || !decompress(reader, size))
-			return;
-	}
-	read_all(reader);
-}
-
-static void
 begin(struct php_hone_cold *cold, struct php_hone_builder *builder)
 {
 	cold->levels.used = cold->arrays.used = cold->strings.used =
@@ -1413,9 +1383,14 @@ static bool
 read_bytes(struct reader *reader, const char **phrase)
 {
 	struct php_hone_builder *builder = reader->builder;
+	uint64_t size;
 
 	begin(reader->cold, builder);
-	read_form(reader);
+	if (reader->at == reader->end || *reader->at != PHP_HONE_COLD_LZ4)
+		read_all(reader);
+	else if (reader->at++,
+		take_number(reader, &size) && decompress(reader, size))
+		read_all(reader);
 	if (builder->refused != PHP_HONE_REFUSED_NOT)
 		problem(reader, PHP_HONE_NO_MEMORY);
 	*phrase = reader->problem;

@@ -6,11 +6,13 @@ bool
 php_hone_append(struct php_hone_builder *builder,
 	struct php_hone_buffer *buffer, size_t number)
 {
-	if (!php_hone_reserve(builder, buffer, sizeof(number)))
-		return false;
-	*(size_t *)(buffer->bytes + buffer->used) = number;
-	buffer->used += sizeof(number);
-	return true;
+	size_t *at = php_hone_buffer_add(buffer, sizeof(number));
+
+	if (at != NULL)
+		*at = number;
+	else
+		builder->refused = PHP_HONE_REFUSED_MEMORY;
+	return at != NULL;
 }
 
 void
@@ -67,7 +69,9 @@ php_hone_graph_begin(struct php_hone_builder *builder)
 	builder->graph.objects.used = builder->graph.paths.used =
 		builder->graph.calls.used = 0;
 	builder->graph.n_shapes = builder->graph.markers =
-		builder->graph.depth = 0;
+		builder->graph.depth = builder->graph.answered =
+			builder->graph.visited = 0;
+	builder->graph.outer = NULL;
 	return php_hone_begin_list(builder, PHP_HONE_DIRECTORY);
 }
 

@@ -90,6 +90,16 @@ php_hone_buffer_reserve(struct php_hone_buffer *buffer, size_t size)
 	       php_hone_buffer_grow(buffer, size);
 }
 
+/* Returns `size` new bytes at the end, or NULL. */
+static zend_always_inline void *
+php_hone_buffer_add(struct php_hone_buffer *buffer, size_t size)
+{
+	if (UNEXPECTED(!php_hone_buffer_reserve(buffer, size)))
+		return NULL;
+	buffer->used += size;
+	return buffer->bytes + buffer->used - size;
+}
+
 /*
  * Look for an array with several references. If the array has a record, returns
  * true and sets *at. Otherwise enters the array, for a record that begins at
