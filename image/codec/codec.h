@@ -5,9 +5,8 @@
  * Compression of single clusters. Contexts of the codec libraries are expensive
  * to create, so each thread keeps its contexts in its scratch.
  *
- *   codec.c       image_compress() chooses an encoder of encoder.h
- *   libdeflate.c  the encoder of -c; zlib.c: with --window 12; igzip.c: with
- *                 --fast; zstd.c: with -o compression_type=zstd and --pack zst
+ *   codec.c       libdeflate for -c, zlib with --window 12, ISA-L with --fast,
+ *                 libzstd with -o compression_type=zstd and --pack zst
  *   zero_frame.c  frames of zstd that have zeros
  *   join.c        parts of one deflate stream, for -O gce and --pack gz
  */
