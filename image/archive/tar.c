@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parses the headers of an archive, one after the other. */
+/* Parses the headers of an archive, one after the other, and makes new ones. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,12 +8,14 @@
 #include <hone/zero.h>
 #include "archive/tar.h"
 
-/* Layers of containers and archives of images have fewer members. */
 #define MAX_MEMBERS ((uint64_t)1 << 20)
 
 /* PATH_MAX is 4096; a sparse map of version 0.0 has 60 bytes a piece. */
 #define MAX_NAME ((uint64_t)1 << 20)
 #define MAX_PAX ((uint64_t)8 << 20)
+
+/* 24 MiB of memory. A file system has extents of 4 KiB and more. */
+#define MAX_PIECES ((size_t)1 << 20)
 
 /* Bytes of one step over skipped data. */
 #define STEP ((size_t)64 << 10)
@@ -57,6 +59,47 @@ _Static_assert(sizeof(struct more_map) == TAR_BLOCK, "it is a block");
 
 static const char gnu_magic[8] = "ustar  ";
 
+/* The map of a sparse member, in each of its five forms. */
+struct map {
+	struct tar_piece *list;
+	size_t count;
+	uint64_t room;
+};
+
+struct number {
+	bool set;
+	uint64_t value;
+};
+
+/* Fields of a member in extended headers of PAX and long names of GNU tar,
+ * which precede its header. */
+struct extra {
+	/* NULL: as in the header */
+	char *path;
+	/* of a sparse file; its header has another name */
+	char *sparse_name;
+	struct number size;
+	/* any key GNU.sparse was there */
+	bool sparse;
+	/* of GNU.sparse; 0.0 and 0.1 have their maps here */
+	struct number real_size, major, minor, count, offset;
+	struct map map;
+	/* which of the two came */
+	bool pax;
+	bool long_name;
+};
+
+/*
+ * A parser returns NULL, or why it refuses: the text of a message. These are
+ * the reasons that do not prove that the archive is damaged.
+ */
+static const char no_memory[] = "needs more memory than there is";
+static const char many_pieces[] = "has more than 1,048,576 pieces";
+static const char other_key[] = "has a key GNU.sparse that is not known";
+static const char of_star[] = "has a sparse file of star";
+
+static const char no_number[] = "has a value that is not a number";
+
 /* An archive that is not damaged may have what this reader refuses. */
 static int
 refuse_at(const struct tar *tar, uint64_t offset, const char *what,
@@ -72,10 +115,9 @@ static int
 fail_at(const struct tar *tar, uint64_t offset, const char *what,
 	const char *why, struct image_error *err)
 {
-	if (why == tar_no_memory)
+	if (why == no_memory)
 		return image_no_memory(err);
-	if (why == tar_many_pieces || why == tar_other_key ||
-		why == tar_of_star)
+	if (why == many_pieces || why == other_key || why == of_star)
 		return refuse_at(tar, offset, what, why, err);
 	return image_damaged(err, tar->store->name, -EINVAL,
 		"has a damaged tar archive: %s at offset %" PRIu64 " %s", what,
@@ -89,8 +131,7 @@ fail_short(const struct tar *tar, uint64_t offset, struct image_error *err)
 		"ends inside the tar archive, before offset %" PRIu64
 		": the file is not complete",
 		offset);
-	/* Without a first header whose checksum is right, it may be any file.
-	 */
+	/* Before a first header with a right checksum, it may be any file. */
 	err->damaged = offset > TAR_BLOCK;
 	return rc;
 }
@@ -160,21 +201,32 @@ parse_number(const char *field, size_t size, uint64_t *value)
 	return true;
 }
 
-/* Old programs add signed bytes. */
-static bool
-checksum_holds(const struct header *h)
+/* Add up the bytes, with blanks in place of the sum. Old programs add signed
+ * bytes. */
+static uint64_t
+add_up(const struct header *h, int64_t *old)
 {
 	const unsigned char *p = (const unsigned char *)h;
-	uint64_t sum = 0, field;
-	int64_t old = 0;
+	size_t at = offsetof(struct header, checksum);
+	uint64_t sum = 0;
 
+	*old = 0;
 	for (size_t i = 0; i < TAR_BLOCK; i++) {
-		size_t at = offsetof(struct header, checksum);
 		bool inside = i >= at && i < at + sizeof(h->checksum);
 		unsigned char c = inside ? ' ' : p[i];
 		sum += c;
-		old += (signed char)c;
+		*old += (signed char)c;
 	}
+	return sum;
+}
+
+static bool
+checksum_holds(const struct header *h)
+{
+	uint64_t field;
+	int64_t old;
+	uint64_t sum = add_up(h, &old);
+
 	return parse_number(h->checksum, sizeof(h->checksum), &field) &&
 	       field && (field == sum || (int64_t)field == old);
 }
@@ -207,20 +259,10 @@ header_name(const struct header *h)
 	bool has_prefix = memcmp(h->magic, "ustar", 6) == 0 && h->u.prefix[0];
 	char *name;
 
-	if (!has_prefix)
-		return strndup(h->name, sizeof(h->name));
-	if (asprintf(&name, "%.*s/%.*s", (int)sizeof(h->u.prefix), h->u.prefix,
-		    (int)sizeof(h->name), h->name) < 0)
-		return NULL;
-	return name;
-}
-
-/* Returns the length with the rest of the last block. */
-static bool
-padded(uint64_t length, uint64_t *result)
-{
-	return !__builtin_add_overflow(length, TAR_BLOCK - 1, result) &&
-	       (*result &= ~(uint64_t)(TAR_BLOCK - 1)) <= INT64_MAX;
+	int n = asprintf(&name, "%.*s%s%.*s",
+		has_prefix ? (int)sizeof(h->u.prefix) : 0, h->u.prefix,
+		has_prefix ? "/" : "", (int)sizeof(h->name), h->name);
+	return n < 0 ? NULL : name;
 }
 
 /* Move tar->at behind the data that begins there. */
@@ -230,7 +272,7 @@ take(struct tar *tar, uint64_t length, const char *what,
 {
 	uint64_t whole;
 
-	if (!padded(length, &whole) ||
+	if (__builtin_add_overflow(length, tar_padding(length), &whole) ||
 		__builtin_add_overflow(tar->at, whole, &whole) ||
 		whole > INT64_MAX)
 		return fail_at(tar, tar->at, what,
@@ -239,10 +281,208 @@ take(struct tar *tar, uint64_t length, const char *what,
 	return 0;
 }
 
+static const char *
+add_piece(struct map *map, uint64_t offset, uint64_t length)
+{
+	const struct tar_piece *last =
+		map->count ? &map->list[map->count - 1] : NULL;
+	struct image_error err;
+	uint64_t end;
+
+	if (__builtin_add_overflow(offset, length, &end) || end > INT64_MAX)
+		return "passes the largest file size";
+	/* GNU tar ends a map by an empty piece. */
+	if (length == 0)
+		return NULL;
+	if (last && offset < last->offset + last->length)
+		return "has pieces that overlap or are not in order";
+	/* GNU tar pads each piece to a block, and others do not. */
+	if (last && last->length % TAR_BLOCK)
+		return "has a piece, not the last one, that is not a multiple "
+		       "of 512 bytes";
+	if (map->count == MAX_PIECES)
+		return many_pieces;
+	if (image_grow(&map->list, &map->room, map->count + 1,
+		    sizeof(*map->list), &err) < 0)
+		return no_memory;
+	map->list[map->count++] =
+		(struct tar_piece){.offset = offset, .length = length};
+	return NULL;
+}
+
+/* Set the places of the pieces, which begin at `from` and have `stored` bytes.
+ */
+static const char *
+finish_map(struct map *map, uint64_t size, uint64_t from, uint64_t stored)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < map->count; i++) {
+		struct tar_piece *piece = &map->list[i];
+		/* Neither sum overflows: the pieces are in order. */
+		if (piece->offset + piece->length > size)
+			return "passes the end of the member";
+		piece->from = from + sum;
+		sum += piece->length;
+	}
+	return sum == stored ? NULL
+			     : "has another number of bytes than the archive";
+}
+
+/* Parse decimal digits, all of the text. */
+static bool
+parse_decimal(const char *text, size_t length, uint64_t *value)
+{
+	*value = 0;
+	for (size_t i = 0; i < length; i++) {
+		uint64_t digit = (uint64_t)(unsigned char)text[i] - '0';
+		if (digit > 9 || __builtin_mul_overflow(*value, 10, value) ||
+			__builtin_add_overflow(*value, digit, value))
+			return false;
+	}
+	return length && *value <= INT64_MAX;
+}
+
+/* Set a name that is not set yet. */
+static const char *
+set_name(char **name, const char *value, size_t length)
+{
+	if (length == 0 || memchr(value, '\0', length))
+		return "has an empty name, or one with a NUL byte";
+	if (*name)
+		return "has two names";
+	*name = strndup(value, length);
+	return *name ? NULL : no_memory;
+}
+
+static const char *
+set_number(struct number *number, const char *value, size_t length)
+{
+	if (number->set)
+		return "has the same number twice";
+	number->set = true;
+	return parse_decimal(value, length, &number->value) ? NULL : no_number;
+}
+
+/* GNU.sparse.map: offsets and lengths by turns, separated by commas. */
+static const char *
+set_map(struct extra *extra, const char *value, size_t length)
+{
+	const char *why = NULL;
+	uint64_t pair[2];
+
+	if (extra->map.count)
+		return "has two sparse maps";
+	for (int i = 0; !why && (length || i % 2); i++) {
+		const char *comma = memchr(value, ',', length);
+		size_t n = comma ? (size_t)(comma - value) : length;
+		if (!parse_decimal(value, n, &pair[i % 2]))
+			return no_number;
+		n += comma != NULL;
+		value += n;
+		length -= n;
+		if (i % 2)
+			why = add_piece(&extra->map, pair[0], pair[1]);
+	}
+	return why;
+}
+
+/* GNU.sparse.offset is followed by GNU.sparse.numbytes. */
+static const char *
+set_piece(struct extra *extra, const char *value, size_t length)
+{
+	uint64_t bytes;
+
+	if (!extra->offset.set)
+		return "has a sparse piece without an offset";
+	extra->offset.set = false;
+	if (!parse_decimal(value, length, &bytes))
+		return no_number;
+	return add_piece(&extra->map, extra->offset.value, bytes);
+}
+
+static const char *
+set_sparse(
+	struct extra *extra, const char *key, const char *value, size_t length)
+{
+	struct number *number =
+		strcmp(key, "size") == 0 || strcmp(key, "realsize") == 0
+			? &extra->real_size
+		: strcmp(key, "major") == 0     ? &extra->major
+		: strcmp(key, "minor") == 0     ? &extra->minor
+		: strcmp(key, "numblocks") == 0 ? &extra->count
+		: strcmp(key, "offset") == 0    ? &extra->offset
+						: NULL;
+
+	extra->sparse = true;
+	if (number)
+		return set_number(number, value, length);
+	if (strcmp(key, "name") == 0)
+		return set_name(&extra->sparse_name, value, length);
+	if (strcmp(key, "numbytes") == 0)
+		return set_piece(extra, value, length);
+	if (strcmp(key, "map") == 0)
+		return set_map(extra, value, length);
+	return other_key;
+}
+
+static const char *
+set_key(struct extra *extra, const char *key, const char *value, size_t length,
+	bool global)
+{
+	static const char gnu[] = "GNU.sparse.";
+	bool is_sparse = strncmp(key, gnu, strlen(gnu)) == 0;
+	bool is_path = strcmp(key, "path") == 0;
+	bool is_size = strcmp(key, "size") == 0;
+
+	/* star has maps of its own. */
+	if (strcmp(key, "SCHILY.realsize") == 0)
+		return of_star;
+	if (!is_sparse && !is_path && !is_size)
+		return NULL;
+	if (global)
+		return "has a name or a size for all members";
+	if (is_sparse)
+		return set_sparse(extra, key + strlen(gnu), value, length);
+	if (is_path)
+		return set_name(&extra->path, value, length);
+	return set_number(&extra->size, value, length);
+}
+
+/*
+ * Parse the records of an extended header. global: the records are those of all
+ * members that follow.
+ */
+static const char *
+parse_pax(struct extra *extra, char *text, size_t length, bool global)
+{
+	while (length) {
+		uint64_t record;
+		char *space = memchr(text, ' ', length);
+		size_t digits = (size_t)((space ? space : text) - text);
+		if (!space || !parse_decimal(text, digits, &record) ||
+			record > length || record < digits + 3 ||
+			text[record - 1] != '\n')
+			return "has a record whose length is wrong";
+		char *key = space + 1, *end = text + record - 1;
+		char *equals = memchr(key, '=', (size_t)(end - key));
+		if (!equals || memchr(key, '\0', (size_t)(equals - key)))
+			return "has a record without a key";
+		*equals = '\0';
+		const char *why = set_key(extra, key, equals + 1,
+			(size_t)(end - equals - 1), global);
+		if (why)
+			return why;
+		text += record;
+		length -= (size_t)record;
+	}
+	return NULL;
+}
+
 /* Read what an extended header or a long name has. */
 static int
 read_extra(struct tar *tar, const struct header *h, uint64_t size,
-	struct tar_extra *extra, struct image_error *err)
+	struct extra *extra, struct image_error *err)
 {
 	bool pax = h->type != 'L' && h->type != 'K';
 	bool *seen = pax ? &extra->pax : &extra->long_name;
@@ -263,10 +503,10 @@ read_extra(struct tar *tar, const struct header *h, uint64_t size,
 		return image_no_memory(err);
 	int rc = read_at(tar, at, text, size, err);
 	if (rc == 0 && pax)
-		why = tar_pax_parse(extra, text, size, h->type == 'g');
+		why = parse_pax(extra, text, size, h->type == 'g');
 	text[size] = '\0';
 	if (rc == 0 && h->type == 'L')
-		why = tar_set_name(&extra->path, text, strlen(text));
+		why = set_name(&extra->path, text, strlen(text));
 	free(text);
 	if (why)
 		rc = fail_at(tar, at, "the extended header", why, err);
@@ -275,8 +515,7 @@ read_extra(struct tar *tar, const struct header *h, uint64_t size,
 
 /* Add the pieces of a block. Sets *last to true after an empty one. */
 static const char *
-add_pieces(
-	struct tar_map *map, const char (*fields)[2][12], size_t n, bool *last)
+add_pieces(struct map *map, const char (*fields)[2][12], size_t n, bool *last)
 {
 	const char *why = NULL;
 
@@ -287,15 +526,15 @@ add_pieces(
 			return NULL;
 		if (!parse_number(fields[i][0], 12, &offset) ||
 			!parse_number(fields[i][1], 12, &length))
-			return "has a value that is not a number";
-		why = tar_map_add(map, offset, length);
+			return no_number;
+		why = add_piece(map, offset, length);
 	}
 	return why;
 }
 
 /* The map of GNU tar: in the header, and in blocks that follow it. */
 static int
-read_gnu_map(struct tar *tar, const struct header *h, struct tar_map *map,
+read_gnu_map(struct tar *tar, const struct header *h, struct map *map,
 	struct image_error *err)
 {
 	bool last = false, more = h->u.gnu.is_extended;
@@ -303,18 +542,13 @@ read_gnu_map(struct tar *tar, const struct header *h, struct tar_map *map,
 
 	while (!why && more) {
 		struct more_map block;
-		if (last)
-			why = "goes on after its end";
-		int rc =
-			why ? 0
-			    : read_at(tar, tar->at, &block, sizeof(block), err);
-		if (rc == 0 && !why)
-			rc = take(tar, TAR_BLOCK, "the sparse map", err);
+		int rc = read_at(tar, tar->at, &block, sizeof(block), err);
 		if (rc < 0)
 			return rc;
-		if (!why)
-			why = add_pieces(map, block.map, 21, &last);
-		more = !why && block.is_extended;
+		tar->at += TAR_BLOCK;
+		why = last ? "goes on after its end"
+			   : add_pieces(map, block.map, 21, &last);
+		more = block.is_extended;
 	}
 	return why ? fail_at(tar, tar->at, "the sparse map", why, err) : 0;
 }
@@ -335,110 +569,96 @@ struct lines {
 #define LINE ((uint64_t)24)
 
 static int
-fill(struct lines *lines, struct image_error *err)
-{
-	uint64_t left = lines->end - lines->at;
-	uint64_t need = left < LINE ? left : LINE;
-
-	if (lines->at + need <= lines->from + lines->filled)
-		return 0;
-	lines->from = lines->at;
-	lines->filled =
-		left < sizeof(lines->text) ? (size_t)left : sizeof(lines->text);
-	return read_at(
-		lines->tar, lines->from, lines->text, lines->filled, err);
-}
-
-static int
 read_line(struct lines *lines, uint64_t *value, struct image_error *err)
 {
-	int rc = fill(lines, err);
-	if (rc < 0)
-		return rc;
-	const char *text = lines->text + (lines->at - lines->from);
-	size_t n = lines->filled - (size_t)(lines->at - lines->from);
+	uint64_t left = lines->end - lines->at;
+	size_t passed = (size_t)(lines->at - lines->from);
+
+	if (passed + (left < LINE ? left : LINE) > lines->filled) {
+		lines->from = lines->at;
+		lines->filled = left < sizeof(lines->text)
+					? (size_t)left
+					: sizeof(lines->text);
+		passed = 0;
+		int rc = read_at(lines->tar, lines->from, lines->text,
+			lines->filled, err);
+		if (rc < 0)
+			return rc;
+	}
+	const char *text = lines->text + passed;
+	size_t n = lines->filled - passed;
 	const char *line_end = memchr(text, '\n', n < LINE ? n : LINE);
-	if (!line_end || !tar_decimal(text, (size_t)(line_end - text), value))
+	if (!line_end || !parse_decimal(text, (size_t)(line_end - text), value))
 		return fail_at(lines->tar, lines->at, "the sparse map",
 			"has a line that is not a number", err);
 	lines->at += (uint64_t)(line_end - text) + 1;
 	return 0;
 }
 
-static int
-read_lines(struct lines *lines, struct tar_map *map, struct image_error *err)
-{
-	uint64_t count = 0, offset = 0, length = 0;
-
-	int rc = read_line(lines, &count, err);
-	for (uint64_t i = 0; rc == 0 && i < count; i++) {
-		rc = read_line(lines, &offset, err);
-		if (rc == 0)
-			rc = read_line(lines, &length, err);
-		const char *why =
-			rc == 0 ? tar_map_add(map, offset, length) : NULL;
-		if (why)
-			rc = fail_at(lines->tar, lines->at, "the sparse map",
-				why, err);
-	}
-	return rc;
-}
-
 /* Version 1.0: moves member->from behind the lines. */
 static int
-read_text_map(struct tar *tar, struct tar_member *member, struct tar_map *map,
+read_text_map(struct tar *tar, struct tar_member *member, struct map *map,
 	struct image_error *err)
 {
 	struct lines lines = {.tar = tar,
 		.at = member->from,
 		.from = member->from,
 		.end = member->from + member->stored};
-	uint64_t length;
+	uint64_t count = 0, offset = 0, length = 0;
+	const char *why = NULL;
 
-	int rc = read_lines(&lines, map, err);
+	int rc = read_line(&lines, &count, err);
+	for (; rc == 0 && !why && count; count--) {
+		rc = read_line(&lines, &offset, err);
+		if (rc == 0)
+			rc = read_line(&lines, &length, err);
+		if (rc == 0)
+			why = add_piece(map, offset, length);
+	}
 	if (rc < 0)
 		return rc;
-	if (!padded(lines.at - member->from, &length) ||
-		length > member->stored)
-		return fail_at(tar, lines.at, "the sparse map",
-			"is longer than the member", err);
+	length = lines.at - member->from;
+	length += tar_padding(length);
+	if (!why && length > member->stored)
+		why = "is longer than the member";
 	member->from += length;
 	member->stored -= length;
-	return 0;
+	return why ? fail_at(tar, lines.at, "the sparse map", why, err) : 0;
 }
 
 /* Read the map that the records of PAX announce. */
 static int
-read_pax_map(struct tar *tar, struct tar_extra *extra,
-	struct tar_member *member, struct image_error *err)
+read_pax_map(struct tar *tar, struct extra *extra, struct tar_member *member,
+	struct image_error *err)
 {
-	struct tar_map *map = &extra->map;
-	bool in_data = extra->major == 1 && extra->minor == 0;
+	struct map *map = &extra->map;
+	bool in_data = extra->major.value == 1 && extra->minor.value == 0;
 	const char *why = NULL;
 
-	if (!extra->has_real_size)
+	if (!extra->real_size.set)
 		why = "has no size of the file";
-	else if (!in_data && (extra->major || extra->minor > 1))
+	else if (!in_data && (extra->major.value || extra->minor.value > 1))
 		return refuse_at(tar, member->from, "the sparse map",
 			"has a version that is not known", err);
 	else if (in_data && map->count)
 		why = "is there twice";
 	/* An empty piece at the end is not in the map. */
-	else if (extra->has_offset || (!in_data && extra->count != map->count &&
-					      extra->count != map->count + 1))
+	else if (extra->offset.set ||
+		 (!in_data && extra->count.value != map->count &&
+			 extra->count.value != map->count + 1))
 		why = "has another number of pieces than it says";
 	if (why)
 		return fail_at(tar, member->from, "the sparse map", why, err);
-	member->size = extra->real_size;
+	member->size = extra->real_size.value;
 	return in_data ? read_text_map(tar, member, map, err) : 0;
 }
 
 /* Set what a regular file has. tar->at is where its bytes begin. */
 static int
-set_file(struct tar *tar, const struct header *h, struct tar_extra *extra,
+set_file(struct tar *tar, const struct header *h, struct extra *extra,
 	struct tar_member *member, struct image_error *err)
 {
-	struct tar_map *map = &extra->map;
+	struct map *map = &extra->map;
 	const char *why = NULL;
 	int rc = 0;
 
@@ -456,20 +676,20 @@ set_file(struct tar *tar, const struct header *h, struct tar_extra *extra,
 	if (!why && rc == 0 && extra->sparse)
 		rc = read_pax_map(tar, extra, member, err);
 	if (!why && rc == 0 && !member->sparse)
-		why = tar_map_add(map, 0, member->stored);
+		why = add_piece(map, 0, member->stored);
 	if (!why && rc == 0)
-		why = tar_map_finish(
+		why = finish_map(
 			map, member->size, member->from, member->stored);
 	member->pieces = map->list;
 	member->n_pieces = map->count;
-	*map = (struct tar_map){0};
+	*map = (struct map){0};
 	return why ? fail_at(tar, member->from, "the sparse map", why, err)
 		   : rc;
 }
 
 /* Set everything but the name. */
 static int
-set_member(struct tar *tar, const struct header *h, struct tar_extra *extra,
+set_member(struct tar *tar, const struct header *h, struct extra *extra,
 	struct tar_member *member, struct image_error *err)
 {
 	uint64_t size = member->size;
@@ -481,8 +701,8 @@ set_member(struct tar *tar, const struct header *h, struct tar_extra *extra,
 	/* A directory of the 7th edition. */
 	if (member->type == TAR_REGULAR && directory)
 		member->type = '5';
-	if (extra->has_size)
-		size = extra->size;
+	if (extra->size.set)
+		size = extra->size.value;
 	member->size = member->stored = size;
 	if (member->type == TAR_REGULAR)
 		return set_file(tar, h, extra, member, err);
@@ -503,7 +723,7 @@ set_member(struct tar *tar, const struct header *h, struct tar_extra *extra,
 }
 
 static int
-finish_member(struct tar *tar, const struct header *h, struct tar_extra *extra,
+finish_member(struct tar *tar, const struct header *h, struct extra *extra,
 	struct tar_member *member, struct image_error *err)
 {
 	char **name = extra->sparse_name ? &extra->sparse_name : &extra->path;
@@ -521,37 +741,21 @@ finish_member(struct tar *tar, const struct header *h, struct tar_extra *extra,
 	return rc < 0 ? rc : pass(tar, member->from, err);
 }
 
-/* Set *length to the bytes of a hole at offset, or to 0. */
-static int
-find_hole(struct tar *tar, uint64_t offset, uint64_t *length,
-	struct image_error *err)
-{
-	struct image_store *store = tar->store;
-	bool hole = false;
-
-	*length = 0;
-	if (store->forward || offset >= store->size)
-		return 0;
-	int rc = image_store_extent(
-		store, offset, store->size - offset, length, &hole, err);
-	if (!hole)
-		*length = 0;
-	return rc;
-}
-
 /* Fail if anything but zeros follows. */
 static int
 check_rest(struct tar *tar, unsigned char *buf, struct image_error *err)
 {
 	struct image_store *store = tar->store;
-	uint64_t reached = 1, hole;
+	uint64_t reached = 1;
 
 	for (uint64_t at = tar->at; reached; at += reached) {
-		int rc = find_hole(tar, at, &hole, err);
-		if (rc == 0 && hole) {
-			reached = hole;
+		bool hole = false;
+		int rc = 0;
+		if (!store->forward && at < store->size)
+			rc = image_store_extent(store, at, store->size - at,
+				&reached, &hole, err);
+		if (rc == 0 && hole)
 			continue;
-		}
 		if (rc == 0)
 			rc = image_store_reach(store, at, STEP, &reached, err);
 		if (rc == 0)
@@ -624,7 +828,7 @@ read_header(struct tar *tar, struct header *h, uint64_t *size, bool *end,
 int
 tar_next(struct tar *tar, struct tar_member *member, struct image_error *err)
 {
-	struct tar_extra extra = {0};
+	struct extra extra = {0};
 	struct header h = {.type = 0};
 	bool end = false;
 
@@ -641,7 +845,9 @@ tar_next(struct tar *tar, struct tar_member *member, struct image_error *err)
 			"is followed by no member", err);
 	else if (rc == 0 && !end)
 		rc = finish_member(tar, &h, &extra, member, err);
-	tar_extra_free(&extra);
+	free(extra.path);
+	free(extra.sparse_name);
+	free(extra.map.list);
 	return rc;
 }
 
@@ -661,4 +867,47 @@ tar_type_text(char type)
 		"a directory", "a FIFO"};
 
 	return type >= '0' && type <= '6' ? texts[type - '0'] : "not a file";
+}
+
+void
+tar_put_number(unsigned char *to, uint64_t n)
+{
+	char text[32];
+
+	if (n < UINT64_C(1) << 33) {
+		snprintf(text, sizeof(text), "%011" PRIo64, n);
+		memcpy(to, text, TAR_NUMBER);
+		return;
+	}
+	memset(to, 0, TAR_NUMBER);
+	to[0] = 0x80;
+	for (int i = TAR_NUMBER - 1; n; i--, n >>= 8)
+		to[i] = (unsigned char)n;
+}
+
+void
+tar_put_sum(unsigned char *block)
+{
+	struct header *h = (struct header *)(void *)block;
+	int64_t old;
+
+	snprintf(h->checksum, sizeof(h->checksum), "%06o",
+		(unsigned)add_up(h, &old));
+	h->checksum[7] = ' ';
+}
+
+void
+tar_put(unsigned char *block, const struct tar_entry *entry)
+{
+	struct header *h = (struct header *)(void *)block;
+
+	memcpy(h->name, entry->name, strlen(entry->name));
+	snprintf(h->mode, sizeof(h->mode), "%07o", entry->mode);
+	snprintf(h->uid, sizeof(h->uid), "%07o", entry->owner);
+	snprintf(h->gid, sizeof(h->gid), "%07o", entry->owner);
+	tar_put_number((unsigned char *)h->size, entry->size);
+	tar_put_number((unsigned char *)h->mtime, 0);
+	h->type = entry->type;
+	memcpy(h->magic, gnu_magic, sizeof(gnu_magic));
+	tar_put_sum(block);
 }
