@@ -6,11 +6,9 @@
  *
  *   open.c      is it an archive, and which member is the image?
  *   member.c    the store of the member: a map from it to the archive
- *   parts.c     a disk that is in several members
  *   ovf.c       the disks that the description of an OVA names
  *   manifest.c  the digests that an OVA has for its members
- *   tar.c       headers; pax.c: extended headers, maps of sparse members
- *   put.c       headers of new archives
+ *   tar.c       headers
  */
 #include <pthread.h>
 #include "archive/tar.h"
@@ -103,7 +101,7 @@ struct member {
 	/* no more of them fit */
 	bool seen_all;
 
-	/* the image is in parts, of which `file` is the first; parts.c */
+	/* the image is in parts, of which `file` is the first */
 	bool joined;
 	char *disk;
 	struct archive_part *parts;
@@ -127,17 +125,6 @@ struct member {
  */
 int member_open(struct image_store *archive, const struct image_open *how,
 	struct member **out, struct image_error *err);
-
-/* Returns whether the name is that of a part of the image. */
-bool parts_belong(const struct member *m, const char *name);
-/* Add the next part of the image. */
-int parts_add(struct member *m, const struct tar_member *file,
-	struct image_error *err);
-/* An image that is not in parts is the only one. */
-int parts_alone(struct member *m, struct image_error *err);
-/* Make one image of all parts. */
-int parts_join(struct member *m, struct image_error *err);
-void parts_free(struct member *m);
 
 /*
  * Read the headers behind the member. Fails if one of them is another image, or

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The store of a member: a map from it to the archive. A disk that an OVA has
+ * in parts is one store of several members, which come in order. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -111,15 +113,126 @@ is_image(struct member *m, const struct tar_member *file)
 	return image_has_suffix(whole) || is_described(m, file);
 }
 
-/* Returns whether the member is the first part of the disk of that name. */
+/* Returns whether `name` is the name of a part of this disk. */
 static bool
-is_first_part(const char *name, const char *disk)
+is_part_of(const char *name, const char *disk, size_t length)
 {
-	size_t length = strlen(archive_name(disk));
-
 	name = archive_name(name);
-	return ovf_part(name) == 0 && strlen(name) == length + OVF_PART &&
-	       memcmp(name, archive_name(disk), length) == 0;
+	return ovf_part(name) >= 0 && strlen(name) == length + OVF_PART &&
+	       memcmp(name, disk, length) == 0;
+}
+
+/* Append a part of the image, or the only member that has it. */
+static int
+append(struct member *m, const struct tar_member *file, struct image_error *err)
+{
+	int rc = image_grow(&m->parts, &m->parts_room, m->n_parts + 1,
+		sizeof(*m->parts), err);
+	if (rc < 0)
+		return rc;
+	char *name = strdup(file->name);
+	if (!name)
+		return image_no_memory(err);
+	m->parts[m->n_parts++] =
+		(struct archive_part){name, file->size, file->from};
+	return 0;
+}
+
+static int
+add_part(struct member *m, const struct tar_member *file,
+	struct image_error *err)
+{
+	size_t count = m->n_parts;
+
+	if (file->type != TAR_REGULAR || file->sparse)
+		return image_fail(err, m->store.below->name, -EINVAL,
+			"its member '%.200s' is sparse or not a file, and is "
+			"a part of a disk",
+			file->name);
+	if ((size_t)ovf_part(file->name) != count)
+		return image_damaged(err, m->store.below->name, -EINVAL,
+			"has the part '%.200s' of a disk where number %zu has "
+			"to be",
+			file->name, count);
+	return append(m, file, err);
+}
+
+/* Fail if the parts are not those that the description has. */
+static int
+check_parts(const struct member *m, uint64_t size, struct image_error *err)
+{
+	struct ovf_file file;
+	size_t last = m->n_parts - 1;
+
+	if (!ovf_find(&m->manifest.ovf, m->disk, &file))
+		return 0;
+	for (size_t i = 0; file.chunk && i <= last; i++)
+		if (m->parts[i].size > file.chunk ||
+			(i < last && m->parts[i].size != file.chunk))
+			return image_damaged(err, m->store.below->name, -EINVAL,
+				"its member '%.200s' has %" PRIu64
+				" bytes, and its description has parts of "
+				"%" PRIu64,
+				m->parts[i].name, m->parts[i].size, file.chunk);
+	if (file.size == IMAGE_SIZE_UNKNOWN || file.size == size)
+		return 0;
+	return image_damaged(err, m->store.below->name, -EINVAL,
+		"has %" PRIu64 " bytes in the parts of '%.200s', and its "
+		"description has %" PRIu64 ": the archive is not complete",
+		size, m->disk, file.size);
+}
+
+/* Set the name of the disk, and that of the store. */
+static int
+rename_store(struct member *m, struct image_error *err)
+{
+	char *name;
+
+	m->disk = strndup(m->file.name, strlen(m->file.name) - OVF_PART);
+	if (!m->disk ||
+		asprintf(&name, "%s: %s", m->store.below->name, m->disk) < 0)
+		return image_no_memory(err);
+	free(m->store.name);
+	m->store.name = name;
+	m->store.member = m->disk;
+	return 0;
+}
+
+/* Make one image of all parts. */
+static int
+join_parts(struct member *m, struct image_error *err)
+{
+	struct tar_piece *pieces = calloc(m->n_parts, sizeof(*pieces));
+	uint64_t size = 0;
+	size_t n = 0;
+	bool fits = true;
+
+	if (!pieces)
+		return image_no_memory(err);
+	int rc = rename_store(m, err);
+	for (size_t i = 0; rc == 0 && fits && i < m->n_parts; i++) {
+		const struct archive_part *part = &m->parts[i];
+		if (part->size)
+			pieces[n++] = (struct tar_piece){
+				size, part->size, part->from};
+		fits = !__builtin_add_overflow(size, part->size, &size) &&
+		       size < IMAGE_SIZE_UNKNOWN;
+	}
+	if (rc == 0 && !fits)
+		rc = image_fail(err, m->store.below->name, -EFBIG,
+			"its parts of '%.200s' pass the largest file size",
+			m->disk);
+	if (rc == 0)
+		rc = check_parts(m, size, err);
+	if (rc < 0) {
+		free(pieces);
+		return rc;
+	}
+	free(m->file.pieces);
+	m->file.pieces = pieces;
+	m->file.n_pieces = n;
+	m->file.size = m->store.size = size;
+	return 0;
 }
 
 /* Remember the name of a member for the message that there is no image. */
@@ -129,17 +242,14 @@ note_name(struct member *m, const struct tar_member *file)
 	static const char more[] = ", ...";
 	size_t length = strlen(m->seen);
 	size_t room = sizeof(m->seen) - sizeof(more) - length;
-	const char *before = length ? ", " : ": ";
 
 	if (file->type != TAR_REGULAR || m->seen_all)
 		return;
-	size_t needed = strlen(before) + strlen(file->name) + 2;
-	m->seen_all = needed >= room;
+	m->seen_all = (size_t)snprintf(m->seen + length, room, "%s'%s'",
+			      length ? ", " : ": ", file->name) >= room;
 	if (m->seen_all)
 		snprintf(m->seen + length, sizeof(more), "%s",
 			length ? more : "");
-	else
-		snprintf(m->seen + length, room, "%s'%s'", before, file->name);
 }
 
 /* Returns the index of the first piece that ends behind offset. */
@@ -159,22 +269,24 @@ piece_at(const struct tar_member *file, uint64_t offset)
 	return low;
 }
 
+#define HOLE UINT64_MAX
+
 /*
- * Returns the bytes from offset on, at most length, that are in one piece,
- * which is set, or in a hole: *piece is NULL.
+ * Returns the bytes from offset on, at most length, that are in one piece or in
+ * a hole. Sets *from to where the archive has them, or to HOLE.
  */
 static uint64_t
 range_at(const struct member *m, uint64_t offset, uint64_t length,
-	const struct tar_piece **piece)
+	uint64_t *from)
 {
 	size_t i = piece_at(&m->file, offset);
 	const struct tar_piece *next =
 		i < m->file.n_pieces ? &m->file.pieces[i] : NULL;
 	uint64_t left = length;
 
-	*piece = NULL;
+	*from = HOLE;
 	if (next && next->offset <= offset) {
-		*piece = next;
+		*from = next->from + (offset - next->offset);
 		left = next->offset + next->length - offset;
 	} else if (next) {
 		left = next->offset - offset;
@@ -188,10 +300,11 @@ reach_piece(
 	struct member *m, uint64_t from, size_t length, struct image_error *err)
 {
 	uint64_t reached = length;
+	int rc = 0;
 
-	int rc = m->store.below->forward ? image_store_reach(m->store.below,
-						   from, length, &reached, err)
-					 : 0;
+	if (m->store.below->forward && from != HOLE)
+		rc = image_store_reach(
+			m->store.below, from, length, &reached, err);
 	if (rc < 0 || reached == length)
 		return rc;
 	return image_damaged(err, m->store.below->name, -EIO,
@@ -206,7 +319,6 @@ member_read(struct image_store *store, uint64_t offset, void *buf,
 {
 	struct member *m = of(store);
 	unsigned char *to = buf;
-	const struct tar_piece *piece;
 	int rc = 0;
 
 	if (offset > store->size || length > store->size - offset)
@@ -215,14 +327,12 @@ member_read(struct image_store *store, uint64_t offset, void *buf,
 			": it ends at offset %" PRIu64,
 			offset, store->size);
 	while (rc == 0 && length) {
-		size_t n = (size_t)range_at(m, offset, length, &piece);
-		uint64_t from =
-			piece ? piece->from + (offset - piece->offset) : 0;
-		if (piece)
-			rc = reach_piece(m, from, n, err);
-		else
+		uint64_t from;
+		size_t n = (size_t)range_at(m, offset, length, &from);
+		rc = reach_piece(m, from, n, err);
+		if (from == HOLE)
 			memset(to, 0, n);
-		if (rc == 0 && piece)
+		else if (rc == 0)
 			rc = image_store_read(m->store.below, from, to, n, err);
 		to += n;
 		offset += n;
@@ -236,15 +346,13 @@ member_extent(struct image_store *store, uint64_t offset, uint64_t limit,
 	uint64_t *length, bool *hole, struct image_error *err)
 {
 	struct member *m = of(store);
-	const struct tar_piece *piece;
+	uint64_t from;
 
-	*length = range_at(m, offset, limit, &piece);
-	*hole = !piece;
-	if (!piece)
-		return 0;
-	return image_store_extent(m->store.below,
-		piece->from + (offset - piece->offset), *length, length, hole,
-		err);
+	*length = range_at(m, offset, limit, &from);
+	*hole = from == HOLE;
+	return *hole ? 0
+		     : image_store_extent(m->store.below, from, *length, length,
+			       hole, err);
 }
 
 /* A stream is read up to the end of the range, which it has to have. */
@@ -253,17 +361,13 @@ member_reach(struct image_store *store, uint64_t offset, size_t length,
 	uint64_t *reached, struct image_error *err)
 {
 	struct member *m = of(store);
-	const struct tar_piece *piece;
-	uint64_t left = offset < store->size ? store->size - offset : 0;
+	uint64_t left = offset < store->size ? store->size - offset : 0, from;
 	int rc = 0;
 
 	*reached = left < length ? left : length;
 	for (left = *reached; rc == 0 && left;) {
-		uint64_t n = range_at(m, offset, left, &piece);
-		if (piece)
-			rc = reach_piece(m,
-				piece->from + (offset - piece->offset),
-				(size_t)n, err);
+		uint64_t n = range_at(m, offset, left, &from);
+		rc = reach_piece(m, from, (size_t)n, err);
 		offset += n;
 		left -= n;
 	}
@@ -278,26 +382,17 @@ static void
 member_release(struct image_store *store, uint64_t offset, uint64_t length)
 {
 	struct member *m = of(store);
-	const struct tar_piece *piece;
-	uint64_t kept = IMAGE_BLOCKS_END;
+	uint64_t kept = IMAGE_BLOCKS_END, end = offset + length, from, n;
 
-	if (store->size <= 2 * kept || offset >= store->size - kept)
+	if (store->size <= 2 * kept)
 		return;
-	if (length > store->size - kept - offset)
-		length = store->size - kept - offset;
-	if (offset < kept) {
-		if (length <= kept - offset)
-			return;
-		length -= kept - offset;
-		offset = kept;
-	}
-	while (length) {
-		uint64_t n = range_at(m, offset, length, &piece);
-		if (piece)
-			image_store_release(m->store.below,
-				piece->from + (offset - piece->offset), n);
-		offset += n;
-		length -= n;
+	if (end > store->size - kept)
+		end = store->size - kept;
+	for (offset = offset < kept ? kept : offset; offset < end;
+		offset += n) {
+		n = range_at(m, offset, end - offset, &from);
+		if (from != HOLE)
+			image_store_release(m->store.below, from, n);
 	}
 }
 
@@ -313,8 +408,11 @@ note(struct member *m, const struct tar_member *file, struct image_error *err)
 static int
 judge(struct member *m, struct tar_member *file, struct image_error *err)
 {
-	if (parts_belong(m, file->name))
-		return parts_add(m, file, err);
+	const char *first = archive_name(m->file.name);
+
+	if (m->joined &&
+		is_part_of(file->name, first, strlen(first) - OVF_PART))
+		return add_part(m, file, err);
 	if (same_name(file->name, m->file.name))
 		return image_fail(err, m->store.below->name, -EINVAL,
 			"has two members of the name " NAME, m->file.name);
@@ -343,7 +441,7 @@ walk(struct member *m, struct image_error *err)
 			rc = note(m, &file, err);
 		tar_free(&file);
 	}
-	return rc == 0 && m->joined ? parts_join(m, err) : rc;
+	return rc == 0 && m->joined ? join_parts(m, err) : rc;
 }
 
 int
@@ -393,7 +491,9 @@ member_close(struct image_store *store)
 	image_store_close(m->store.below);
 	tar_free(&m->file);
 	manifest_free(&m->manifest);
-	parts_free(m);
+	for (size_t i = 0; i < m->n_parts; i++)
+		free(m->parts[i].name);
+	free(m->parts);
 	free(m->disk);
 	pthread_mutex_destroy(&m->lock);
 	free(store->name);
@@ -441,7 +541,7 @@ begin_parts(struct member *m, const char *wanted, struct image_error *err)
 			"stream: write the archive to a file first",
 			length < 200 ? length : 200, file->name);
 	m->joined = true;
-	return parts_add(m, file, err);
+	return add_part(m, file, err);
 }
 
 /* Set *found to true if the member is the one to read. */
@@ -451,8 +551,12 @@ choose(struct member *m, const char *wanted, bool *found,
 {
 	const struct tar_member *file = &m->file;
 
+	const char *disk = wanted ? archive_name(wanted) : "";
+
 	*found = wanted ? same_name(file->name, wanted) ||
-				  is_first_part(file->name, wanted)
+				  (ovf_part(file->name) == 0 &&
+					  is_part_of(file->name, disk,
+						  strlen(disk)))
 			: is_image(m, file);
 	if (!*found) {
 		note_name(m, file);
@@ -517,8 +621,8 @@ member_open(struct image_store *archive, const struct image_open *how,
 	m->store.below = m->tar.store = archive;
 	m->named = m->tar.named = how->member;
 	int rc = search(m, how->member, err);
-	if (rc == 0)
-		rc = parts_alone(m, err);
+	if (rc == 0 && !m->joined)
+		rc = append(m, &m->file, err);
 	if (rc == 0 && asprintf(&m->store.name, "%s: %s", archive->name,
 			       m->file.name) < 0) {
 		m->store.name = NULL;

@@ -132,7 +132,7 @@ archive_store(struct image_store **store, const struct image_open *how,
 		image_store_close(*store);
 	else if (archive)
 		rc = open_member(store, how, verify, err);
-	return rc < 0 || !archive ? rc : image_unpack_member(store, how, err);
+	return rc < 0 || !archive ? rc : image_unpack_store(store, how, err);
 }
 
 int

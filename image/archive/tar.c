@@ -127,13 +127,13 @@ fail_at(const struct tar *tar, uint64_t offset, const char *what,
 static int
 fail_short(const struct tar *tar, uint64_t offset, struct image_error *err)
 {
-	int rc = image_fail(err, tar->store->name, -EIO,
+	image_fail(err, tar->store->name, -EIO,
 		"ends inside the tar archive, before offset %" PRIu64
 		": the file is not complete",
 		offset);
 	/* Before a first header with a right checksum, it may be any file. */
 	err->damaged = offset > TAR_BLOCK;
-	return rc;
+	return -EIO;
 }
 
 /* Read exactly length bytes. */
