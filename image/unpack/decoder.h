@@ -111,22 +111,12 @@ struct image_decoder {
 /* The decoder of a packing, not IMAGE_PACKING_NONE. */
 const struct image_decoder *image_unpack_decoder(enum image_packing packing);
 
-/* What is left of a packed stream whose first members were unpacked. */
-struct image_unpack_rest {
-	/* of the first byte, in the packed stream */
-	uint64_t offset;
-	/* from malloc(): they were read before; the stream has what follows */
-	unsigned char *bytes;
-	size_t length;
-	/* not 0: the stream has failed behind these bytes */
-	int rc;
-	struct image_error err;
-};
-
-/* As image_unpack_open(), one member after the other. rest, whose bytes are
- * freed, also after a failure; NULL: all is in the stream. */
+/*
+ * As image_unpack_open(), one member after the other. The stream begins at that
+ * offset of the packed file; another one than 0 is behind a member.
+ */
 int image_unpack_resume(enum image_packing packing, struct image_stream *packed,
-	uint64_t memory, unsigned threads, const struct image_unpack_rest *rest,
+	uint64_t memory, unsigned threads, uint64_t offset,
 	struct image_stream **out, struct image_error *err);
 
 /* xz_size.c: `size` of the decoder of xz. */

@@ -59,8 +59,14 @@ struct members {
 	size_t unit;
 	/* the rest of the file, read by one thread; NULL: not yet */
 	struct image_stream *rest;
+	/* its packed bytes */
+	struct raw {
+		struct image_stream stream;
+		struct members *members;
+	} raw;
 
-	/* bytes of the first job that were given */
+	/* bytes of the first job's content that were given; for `raw`: of its
+	 * input, and at last of the input behind all jobs */
 	size_t given;
 	/* offset of the first job in the packed stream */
 	uint64_t offset;
@@ -376,58 +382,76 @@ drop(struct members *m)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Put the input of the jobs that are left and the rest together. The content
- * goes first: it needs more memory. */
-static unsigned char *
-gather(struct members *m, size_t *length)
+/* Copy what fits from `from`, of which *at bytes were given. */
+static int
+give(const unsigned char *from, size_t *at, size_t end, void *buf,
+	size_t length, size_t *got)
 {
-	*length = m->length;
+	*got = end - *at < length ? end - *at : length;
+	memcpy(buf, from + *at, *got);
+	*at += *got;
+	return 0;
+}
+
+/* The input of the jobs that are left, then what follows it. */
+static int
+raw_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
+	struct image_error *err)
+{
+	struct members *m = ((struct raw *)stream)->members;
+
+	while (m->count) {
+		struct job *job = &m->jobs[m->first];
+		if (m->given < job->in_length)
+			return give(job->in, &m->given, job->in_length, buf,
+				length, got);
+		free(job->in);
+		job->in = NULL;
+		drop(m);
+	}
+	if (m->given < m->length)
+		return give(m->input + m->begin, &m->given, m->length, buf,
+			length, got);
+	free(m->input);
+	m->input = NULL;
+	if (m->rc < 0)
+		*err = m->err;
+	return m->rc < 0 ? m->rc
+			 : image_stream_read(m->packed, buf, length, got, err);
+}
+
+static void
+raw_close(struct image_stream *stream)
+{
+	(void)stream;
+}
+
+static const struct image_stream_ops raw_ops = {
+	.read = raw_read, .close = raw_close};
+
+static void
+free_contents(struct members *m)
+{
 	for (size_t i = 0; i < JOBS; i++) {
 		free(m->jobs[i].out);
 		m->jobs[i].out = NULL;
 	}
-	for (size_t i = 0; i < m->count; i++)
-		*length += m->jobs[(m->first + i) % JOBS].in_length;
-	unsigned char *bytes = malloc(*length + 1);
-	unsigned char *to = bytes;
-	for (size_t i = 0; bytes && i < m->count; i++) {
-		const struct job *job = &m->jobs[(m->first + i) % JOBS];
-		memcpy(to, job->in, job->in_length);
-		to += job->in_length;
-	}
-	if (bytes)
-		memcpy(to, m->input + m->begin, m->length);
-	return bytes;
-}
-
-static void
-free_buffers(struct members *m)
-{
-	for (size_t i = 0; i < JOBS; i++) {
-		free(m->jobs[i].in);
-		free(m->jobs[i].out);
-		m->jobs[i] = (struct job){.in = NULL};
-	}
-	free(m->input);
-	m->input = NULL;
 }
 
 /* Read the rest of the file one member after the other. */
 static int
 begin_rest(struct members *m, struct image_error *err)
 {
-	struct image_unpack_rest rest = {
-		.offset = m->offset, .rc = m->rc, .err = m->err};
-	struct image_stream *packed = m->packed;
-
 	stop_threads(m);
-	rest.bytes = gather(m, &rest.length);
-	free_buffers(m);
-	if (!rest.bytes)
-		return image_no_memory(err);
-	m->packed = NULL;
-	return image_unpack_resume(
-		m->packing, packed, m->memory, 1, &rest, &m->rest, err);
+	free_contents(m);
+	m->raw = (struct raw){.members = m,
+		.stream = {.ops = &raw_ops,
+			.name = m->packed->name,
+			.size = IMAGE_SIZE_UNKNOWN,
+			.store = m->packed->store,
+			.trailing = m->packed->trailing}};
+	return image_unpack_resume(m->packing, &m->raw.stream, m->memory, 1,
+		m->offset, &m->rest, err);
 }
 
 /* Wait for the first job. Returns NULL if it failed or there is none. */
@@ -479,13 +503,9 @@ members_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
 		return rc;
 	if (!job)
 		return image_stream_read(m->rest, buf, length, got, err);
-	size_t left = job->out_length - m->given;
-	if (left) {
-		*got = left < length ? left : length;
-		memcpy(buf, job->out + m->given, *got);
-		m->given += *got;
-		return 0;
-	}
+	if (m->given < job->out_length)
+		return give(
+			job->out, &m->given, job->out_length, buf, length, got);
 	*got = job->zeros < length ? (size_t)job->zeros : length;
 	memset(buf, 0, *got);
 	job->zeros -= *got;
@@ -513,7 +533,10 @@ members_close(struct image_stream *stream)
 	struct members *m = (struct members *)stream;
 
 	stop_threads(m);
-	free_buffers(m);
+	free_contents(m);
+	for (size_t i = 0; i < JOBS; i++)
+		free(m->jobs[i].in);
+	free(m->input);
 	image_stream_close(m->rest);
 	image_stream_close(m->packed);
 	pthread_cond_destroy(&m->changed);
@@ -547,7 +570,7 @@ image_unpack_open(enum image_packing packing, struct image_stream *packed,
 
 	if (threads < 2 || !decoder->whole)
 		return image_unpack_resume(
-			packing, packed, memory, threads, NULL, out, err);
+			packing, packed, memory, threads, 0, out, err);
 	*out = NULL;
 	struct members *m = calloc(1, sizeof(*m));
 	if (!m) {

@@ -98,11 +98,16 @@ choose(struct image_store *store, const struct image_open *how,
 {
 	int rc = 0;
 
-	if (how->packing != IMAGE_PACKING_AUTO)
-		rounds_of_user(how, rounds);
-	else
+	/* The suffixes of a member decide, whatever the user chose for the
+	 * archive. */
+	if (store->member && how->packing == IMAGE_PACKING_NONE)
+		return 0;
+	if (store->member || how->packing == IMAGE_PACKING_AUTO)
 		rc = rounds_of_name(store, rounds, err);
-	if (rc == 0 && rounds->count == 0 && image_bytes_decide(store, how))
+	else
+		rounds_of_user(how, rounds);
+	if (rc == 0 && rounds->count == 0 && !store->member &&
+		image_bytes_decide(store, how))
 		rc = round_of_bytes(store, rounds, err);
 	return rc;
 }
@@ -192,95 +197,74 @@ count_content(struct image_store *store, const struct rounds *rounds,
 	return rc;
 }
 
-/* Closes the store on failure. */
+/*
+ * Set *size to the bytes of what is packed, if the file states them or if they
+ * are needed, and *claim to decoder->size_claim, if that states them.
+ */
 static int
-unpack(struct image_store **store, const struct rounds *rounds,
-	const struct image_open *how, struct image_error *err)
+find_size(struct image_store *store, const struct rounds *rounds,
+	const struct image_open *how, uint64_t *size, const char **claim,
+	struct image_error *err)
 {
 	const struct image_decoder *decoder =
 		image_unpack_decoder(rounds->list[0]);
-	struct image_stream *stream;
 	uint64_t tables = image_memory(how->memory).tables;
-	uint64_t size = IMAGE_SIZE_UNKNOWN;
 	int rc = 0;
 
-	bool again = !how->trailing && !(*store)->forward;
-
+	*size = IMAGE_SIZE_UNKNOWN;
+	*claim = NULL;
+	if (how->trailing || store->forward)
+		return 0;
 	/* A pipe has no claim. So that the verdicts agree, it is used only
 	 * where a size is needed. */
-	if (again && rounds->count == 1 && decoder->size &&
+	if (rounds->count == 1 && decoder->size &&
 		(!decoder->size_claim || how->sized || how->inspect))
-		rc = decoder->size(*store, tables, &size, err);
-	const char *claim =
-		size != IMAGE_SIZE_UNKNOWN ? decoder->size_claim : NULL;
-	if (rc == 0 && again && how->sized && size == IMAGE_SIZE_UNKNOWN &&
-		!image_store_origin(*store)->served)
-		rc = count_content(*store, rounds, how, &size, err);
-	if (rc < 0) {
-		image_store_settle(*store, err);
-		image_store_close(*store);
-		return rc;
-	}
-	rc = image_stream_of_store(*store, &stream, err);
-	if (rc == 0)
-		rc = unpack_stream(stream, rounds, how, &stream, err);
-	if (rc != 0)
-		return rc;
-	stream->size = size;
-	stream->size_hint = claim;
-	return image_blocks_open(stream, how->memory, store, err);
-}
-
-/* Replace the store by what the rounds unpack. */
-static int
-run(struct image_store **store, const struct rounds *rounds,
-	const struct image_open *how, struct image_error *err)
-{
-	int rc = unpack(store, rounds, how, err);
-
-	if (rc < 0) {
-		*store = NULL;
-		return rc;
-	}
-	(*store)->unpacked = rounds->count;
-	memcpy((*store)->packings, rounds->list, sizeof(rounds->list));
-	return 0;
+		rc = decoder->size(store, tables, size, err);
+	if (*size != IMAGE_SIZE_UNKNOWN)
+		*claim = decoder->size_claim;
+	else if (rc == 0 && how->sized && !image_store_origin(store)->served)
+		rc = count_content(store, rounds, how, size, err);
+	if (rc < 0)
+		image_store_settle(store, err);
+	return rc;
 }
 
 int
 image_unpack_store(struct image_store **store, const struct image_open *how,
 	struct image_error *err)
 {
+	const char *member = (*store)->member, *claim = NULL;
 	struct rounds rounds = {0};
+	struct image_stream *stream;
+	uint64_t size = IMAGE_SIZE_UNKNOWN;
 
 	int rc = choose(*store, how, &rounds, err);
+	if (rc == 0 && rounds.count == 0)
+		return 0;
 	if (rc == 0)
-		return rounds.count ? run(store, &rounds, how, err) : 0;
-	image_store_close(*store);
-	*store = NULL;
-	return rc;
-}
-
-int
-image_unpack_member(struct image_store **store, const struct image_open *how,
-	struct image_error *err)
-{
-	const char *member = (*store)->member;
-	struct rounds rounds = {0};
-	int rc = 0;
-
-	if (how->packing != IMAGE_PACKING_NONE)
-		rc = rounds_of_name(*store, &rounds, err);
+		rc = find_size(*store, &rounds, how, &size, &claim, err);
 	if (rc < 0) {
 		image_store_close(*store);
 		*store = NULL;
-	} else if (rounds.count) {
-		rc = run(store, &rounds, how, err);
-		/* The store below has the name. */
-		if (rc == 0)
-			(*store)->member = member;
+		return rc;
 	}
-	return rc;
+	rc = image_stream_of_store(*store, &stream, err);
+	if (rc == 0)
+		rc = unpack_stream(stream, &rounds, how, &stream, err);
+	if (rc == 0) {
+		stream->size = size;
+		stream->size_hint = claim;
+		rc = image_blocks_open(stream, how->memory, store, err);
+	}
+	if (rc < 0) {
+		*store = NULL;
+		return rc;
+	}
+	(*store)->unpacked = rounds.count;
+	memcpy((*store)->packings, rounds.list, sizeof(rounds.list));
+	/* The store below has the name. */
+	(*store)->member = member;
+	return 0;
 }
 
 size_t

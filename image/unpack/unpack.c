@@ -129,9 +129,6 @@ struct unpacking {
 	void *state;
 	enum { BETWEEN, INSIDE, COMPLETE } place;
 	bool has_member;
-	/* its bytes come before those of `packed` */
-	struct image_unpack_rest rest;
-	size_t rest_at;
 	/* the packed stream has ended */
 	bool ended;
 	/* offset of input[at] in the packed stream */
@@ -140,30 +137,6 @@ struct unpacking {
 	size_t end;
 	unsigned char input[INPUT];
 };
-
-static int
-read_packed(struct unpacking *u, unsigned char *to, size_t room, size_t *got,
-	struct image_error *err)
-{
-	struct image_unpack_rest *rest = &u->rest;
-	size_t left = rest->bytes ? rest->length - u->rest_at : 0;
-
-	*got = 0;
-	if (left == 0 && rest->rc == 0)
-		return image_stream_read(u->packed, to, room, got, err);
-	if (left == 0) {
-		*err = rest->err;
-		return rest->rc;
-	}
-	*got = left < room ? left : room;
-	memcpy(to, rest->bytes + u->rest_at, *got);
-	u->rest_at += *got;
-	if (u->rest_at == rest->length) {
-		free(rest->bytes);
-		rest->bytes = NULL;
-	}
-	return 0;
-}
 
 /*
  * Get at least `least` bytes of input, fewer than INPUT, or all bytes up to the
@@ -177,8 +150,8 @@ fill(struct unpacking *u, size_t least, struct image_error *err)
 		memmove(u->input, u->input + u->at, u->end - u->at);
 		u->end -= u->at;
 		u->at = 0;
-		int rc = read_packed(
-			u, u->input + u->end, INPUT - u->end, &got, err);
+		int rc = image_stream_read(u->packed, u->input + u->end,
+			INPUT - u->end, &got, err);
 		if (rc < 0)
 			return rc;
 		u->end += got;
@@ -353,7 +326,6 @@ unpack_close(struct image_stream *stream)
 	if (u->state)
 		u->packing->decoder->close(u->state);
 	u->packed->ops->close(u->packed);
-	free(u->rest.bytes);
 	free(stream->name);
 	free(u);
 }
@@ -371,45 +343,37 @@ image_unpack_decoder(enum image_packing packing)
 
 int
 image_unpack_resume(enum image_packing packing, struct image_stream *packed,
-	uint64_t memory, unsigned threads, const struct image_unpack_rest *rest,
+	uint64_t memory, unsigned threads, uint64_t offset,
 	struct image_stream **out, struct image_error *err)
 {
 	const struct packing *row = &packings[packing];
-	unsigned char *bytes = rest ? rest->bytes : NULL;
-	int rc = 0;
+	struct unpacking *u = NULL;
 
 	*out = NULL;
-	if (!row->decoder->open) {
-		rc = image_fail(err, packed->name, -ENOTSUP,
+	if (!row->decoder->open)
+		image_fail(err, packed->name, -ENOTSUP,
 			"is packed by %s, and this hone was built without %s; "
 			"build it again with the package %s, or unpack the "
 			"file first",
 			row->name, row->library, row->package);
-		free(bytes);
+	else if (!(u = malloc(sizeof(*u))))
+		image_no_memory(err);
+	if (!u) {
 		packed->ops->close(packed);
-		return rc;
+		return row->decoder->open ? -ENOMEM : -ENOTSUP;
 	}
-	struct unpacking *u = malloc(sizeof(*u));
-	if (u) {
-		memset(u, 0, offsetof(struct unpacking, input));
-		u->stream.ops = &unpack_ops;
-		u->stream.name = strdup(packed->name);
-		u->stream.size = IMAGE_SIZE_UNKNOWN;
-		u->stream.store = packed->store;
-		u->packed = packed;
-		u->packing = row;
-		if (rest)
-			u->rest = *rest;
-		u->offset = u->rest.offset;
-		u->has_member = u->offset > 0;
-		rc = row->decoder->open(&u->state, memory, threads);
-	} else {
-		free(bytes);
-		packed->ops->close(packed);
-	}
-	if (!u || !u->stream.name || rc < 0) {
-		if (u)
-			unpack_close(&u->stream);
+	memset(u, 0, offsetof(struct unpacking, input));
+	u->stream.ops = &unpack_ops;
+	u->stream.name = strdup(packed->name);
+	u->stream.size = IMAGE_SIZE_UNKNOWN;
+	u->stream.store = packed->store;
+	u->packed = packed;
+	u->packing = row;
+	u->offset = offset;
+	u->has_member = offset > 0;
+	if (!u->stream.name ||
+		row->decoder->open(&u->state, memory, threads) < 0) {
+		unpack_close(&u->stream);
 		return image_no_memory(err);
 	}
 	*out = &u->stream;

@@ -59,15 +59,11 @@ int image_unpack_open(enum image_packing packing, struct image_stream *packed,
 
 /*
  * Replace a store by one of the bytes that are packed in it, as how->packing
- * and how->inner say. No change if it is not packed. Closes the store on
- * failure.
+ * and how->inner say, or, if it is the member of an archive, as the suffixes of
+ * its name say. No change if it is not packed. Closes the store on failure.
  */
 int image_unpack_store(struct image_store **store, const struct image_open *how,
 	struct image_error *err);
-
-/* The same for the member of an archive, as the suffixes of its name say. */
-int image_unpack_member(struct image_store **store,
-	const struct image_open *how, struct image_error *err);
 
 /* Returns how many packings were removed, those of an archive too. */
 unsigned image_unpack_rounds(const struct image_store *store);
