@@ -129,7 +129,7 @@ HOSTILE = {
     "cut": (changed(built, cut=SECTOR), "it ends at offset"),
     "cut_more": (changed(built, cut=4 * SECTOR), "it ends at offset"),
     "behind": (changed(built, tail=bytes(SECTOR)), "has data behind the end of the stream"),
-    "end": (changed(built, extra=marker(0, 0)[:-1] + b"x"), "has type 0 and no da"),
+    "end": (changed(built, extra=marker(0, 0)[:-1] + b"x"), "has no length and no type"),
     "unknown": (changed(built, extra=marker(0, 9)), "has type 9 and no data"),
     "directory_twice": (changed(built, extra=marker(1, 2) + bytes(SECTOR)),
                         "has a second grain directory"),

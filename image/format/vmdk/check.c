@@ -63,21 +63,21 @@ use(struct check *k, uint64_t offset, uint64_t bytes)
 }
 
 /*
- * Set *inside to whether the range lies in a hole of the file: a sparse file
- * may have millions of tables there.
+ * Set *inside to whether a grain table lies in a hole of the file: a sparse
+ * file may have millions of tables there.
  */
 static int
-find_hole(struct image_store *store, uint64_t offset, size_t bytes,
-	bool *inside, struct image_error *err)
+find_hole(const struct vmdk_extent *e, uint32_t sector, bool *inside,
+	struct image_error *err)
 {
-	uint64_t length = 0;
+	uint64_t offset = (uint64_t)sector * VMDK_SECTOR, length = 0;
 	bool hole = false;
 	int rc = 0;
 
-	if (!store->forward)
-		rc = image_store_extent(store, offset, store->size - offset,
-			&length, &hole, err);
-	*inside = hole && length >= bytes;
+	if (!e->store->forward)
+		rc = image_store_extent(e->store, offset,
+			e->store->size - offset, &length, &hole, err);
+	*inside = hole && length >= vmdk_table_bytes(&e->header);
 	return rc;
 }
 
@@ -88,27 +88,27 @@ compare_tables(struct check *k, uint64_t index, uint32_t redundant,
 {
 	const struct vmdk_extent *e = k->extent;
 	unsigned char tables[2][VMDK_TABLE_ENTRIES * 4];
-	size_t bytes = e->header.entries * sizeof(uint32_t);
-	uint32_t sectors[2] = {e->directory[index], redundant};
-	bool inside[2] = {false, false};
-	int rc = 0;
+	size_t bytes = vmdk_table_bytes(&e->header);
+	uint64_t offset = (uint64_t)redundant * VMDK_SECTOR;
+	bool inside = false, copy_inside = false;
 
-	for (int i = 0; rc == 0 && i < 2; i++) {
-		uint64_t offset = (uint64_t)sectors[i] * VMDK_SECTOR;
-		if (offset > e->store->size || e->store->size - offset < bytes)
-			return image_damaged(err, e->store->name, -EINVAL,
-				"redundant grain table %" PRIu64
-				" at sector %" PRIu32
-				" lies past the end of the file",
-				index, sectors[i]);
-		rc = find_hole(e->store, offset, bytes, &inside[i], err);
-	}
-	if (inside[0] && inside[1])
+	/* The directory was checked. */
+	if (offset > e->store->size || e->store->size - offset < bytes)
+		return image_damaged(err, e->store->name, -EINVAL,
+			"redundant grain table %" PRIu64 " at sector %" PRIu32
+			" lies past the end of the file",
+			index, redundant);
+	int rc = find_hole(e, e->directory[index], &inside, err);
+	if (rc == 0)
+		rc = find_hole(e, redundant, &copy_inside, err);
+	if (inside && copy_inside)
 		return rc;
-	for (int i = 0; rc == 0 && i < 2; i++)
+	if (rc == 0)
 		rc = image_store_read(e->store,
-			(uint64_t)sectors[i] * VMDK_SECTOR, tables[i], bytes,
-			err);
+			(uint64_t)e->directory[index] * VMDK_SECTOR, tables[0],
+			bytes, err);
+	if (rc == 0)
+		rc = image_store_read(e->store, offset, tables[1], bytes, err);
 	if (rc == 0 && memcmp(tables[0], tables[1], bytes) != 0)
 		rc = image_damaged(err, e->store->name, -EINVAL,
 			"grain table %" PRIu64 " differs from its redundant "
@@ -151,7 +151,7 @@ check_redundant(struct check *k, struct image_error *err)
 				i, entry, e->directory[i]);
 		if (!entry)
 			continue;
-		use(k, (uint64_t)entry * VMDK_SECTOR, h->entries * UINT64_C(4));
+		use(k, (uint64_t)entry * VMDK_SECTOR, vmdk_table_bytes(h));
 		if (k->begin == 0)
 			rc = compare_tables(k, i, entry, err);
 	}
@@ -201,7 +201,6 @@ check_window(struct check *k, struct image_error *err)
 {
 	const struct vmdk_extent *e = k->extent;
 	const struct vmdk_header *h = &e->header;
-
 	uint16_t window = (uint16_t)(1u << k->begin / WINDOW);
 
 	use(k, 0, VMDK_SECTOR);
@@ -210,7 +209,7 @@ check_window(struct check *k, struct image_error *err)
 	for (uint64_t i = 0; i < h->tables; i++)
 		if (e->directory[i])
 			use(k, (uint64_t)e->directory[i] * VMDK_SECTOR,
-				h->entries * UINT64_C(4));
+				vmdk_table_bytes(h));
 	int rc = check_redundant(k, err);
 	for (uint64_t i = 0; rc == 0 && i < h->tables; i++) {
 		if (!e->directory[i])
@@ -219,9 +218,7 @@ check_window(struct check *k, struct image_error *err)
 		if (k->begin != 0 && !(k->windows[i] & window))
 			continue;
 		bool inside = false;
-		rc = find_hole(e->store,
-			(uint64_t)e->directory[i] * VMDK_SECTOR,
-			h->entries * sizeof(uint32_t), &inside, err);
+		rc = find_hole(e, e->directory[i], &inside, err);
 		if (rc == 0 && !inside)
 			rc = check_grains(k, i, err);
 	}

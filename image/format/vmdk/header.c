@@ -8,21 +8,10 @@
 const char *
 vmdk_other_kind(const unsigned char *head, size_t length)
 {
-	static const struct {
-		const char *name;
-		const char *magic;
-		size_t length;
-	} kinds[] = {
-		{"COWD", "COWD", 4},
-		/* constMagic 0xcafebabe, a number of 64 bits */
-		{"seSparse", "\xbe\xba\xfe\xca\0\0\0", 8},
-	};
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (length >= kinds[i].length &&
-			memcmp(head, kinds[i].magic, kinds[i].length) == 0)
-			return kinds[i].name;
-	return NULL;
+	/* seSparse: constMagic 0xcafebabe, a number of 64 bits */
+	if (length >= 8 && memcmp(head, "\xbe\xba\xfe\xca\0\0\0", 8) == 0)
+		return "seSparse";
+	return length >= 4 && memcmp(head, "COWD", 4) == 0 ? "COWD" : NULL;
 }
 
 static int
@@ -99,47 +88,40 @@ parse_geometry(const unsigned char *raw, const char *name,
 	return 0;
 }
 
-/* Set *bytes to the offset or length of `sectors`. */
-static int
-parse_sectors(const char *name, const char *field, uint64_t sectors,
-	uint64_t *bytes, struct image_error *err)
-{
-	if (sectors > INT64_MAX / VMDK_SECTOR)
-		return image_damaged(err, name, -EINVAL,
-			"%s %" PRIu64 " in sectors is too large", field,
-			sectors);
-	*bytes = sectors * VMDK_SECTOR;
-	return 0;
-}
-
 static int
 parse_places(const unsigned char *raw, const char *name, struct vmdk_header *h,
 	struct image_error *err)
 {
-	uint64_t directory = image_le64(raw + 56);
+	h->at_end = image_le64(raw + 56) == VMDK_AT_END;
+	const struct {
+		const char *name;
+		size_t at;
+		uint64_t *bytes;
+		bool used;
+	} fields[] = {
+		{"descriptorOffset", 28, &h->descriptor, true},
+		{"descriptorSize", 36, &h->descriptor_bytes, true},
+		{"rgdOffset", 48, &h->redundant,
+			(h->flags & VMDK_REDUNDANT) && !h->at_end},
+		{"gdOffset", 56, &h->directory, !h->at_end},
+		{"overHead", 64, &h->overhead, true},
+	};
 
-	h->at_end = directory == VMDK_AT_END;
-	h->directory = h->redundant = 0;
-	int rc = parse_sectors(name, "descriptorOffset", image_le64(raw + 28),
-		&h->descriptor, err);
-	if (rc == 0)
-		rc = parse_sectors(name, "descriptorSize", image_le64(raw + 36),
-			&h->descriptor_bytes, err);
-	if (rc == 0 && (h->flags & VMDK_REDUNDANT) && !h->at_end)
-		rc = parse_sectors(name, "rgdOffset", image_le64(raw + 48),
-			&h->redundant, err);
-	if (rc == 0 && !h->at_end)
-		rc = parse_sectors(
-			name, "gdOffset", directory, &h->directory, err);
-	if (rc == 0)
-		rc = parse_sectors(name, "overHead", image_le64(raw + 64),
-			&h->overhead, err);
-	return rc;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		uint64_t sectors =
+			fields[i].used ? image_le64(raw + fields[i].at) : 0;
+		if (sectors > INT64_MAX / VMDK_SECTOR)
+			return image_damaged(err, name, -EINVAL,
+				"%s %" PRIu64 " in sectors is too large",
+				fields[i].name, sectors);
+		*fields[i].bytes = sectors * VMDK_SECTOR;
+	}
+	return 0;
 }
 
 /* Check the header that the first sector of a sparse extent holds. */
 static int
-vmdk_parse_header(const unsigned char *raw, const char *name,
+parse_header(const unsigned char *raw, const char *name,
 	struct vmdk_header *header, struct image_error *err)
 {
 	*header = (struct vmdk_header){.version = 0};
@@ -186,7 +168,7 @@ vmdk_parse_footer(const unsigned char *raw, const char *name,
 		return image_damaged(err, name, -EINVAL,
 			"has no footer, and gdOffset of its header refers to "
 			"one: the file may be cut off");
-	int rc = vmdk_parse_header(raw + VMDK_SECTOR, name, &footer, err);
+	int rc = parse_header(raw + VMDK_SECTOR, name, &footer, err);
 	if (rc < 0) {
 		/* The header is one that this release can read. */
 		err->damaged = true;
@@ -221,7 +203,7 @@ vmdk_read_header(struct image_store *store, bool whole,
 	if (rc == 0)
 		rc = image_store_read(store, 0, raw, VMDK_SECTOR, err);
 	if (rc == 0)
-		rc = vmdk_parse_header(raw, store->name, header, err);
+		rc = parse_header(raw, store->name, header, err);
 	if (rc < 0 || !header->at_end || !whole)
 		return rc;
 	if (store->size < 4 * (uint64_t)VMDK_SECTOR)

@@ -6,14 +6,6 @@
 #include "format/source.h"
 #include "format/vmdk/vmdk.h"
 
-/* Finds grains by the grain directory and the grain tables. */
-
-static uint64_t
-table_bytes(const struct vmdk_header *h)
-{
-	return h->entries * sizeof(uint32_t);
-}
-
 /* Returns whether the range ends past the end of the store. */
 static bool
 is_past_end(const struct image_store *store, uint64_t offset, uint64_t length)
@@ -45,7 +37,7 @@ check_unique(const struct vmdk_extent *e, struct image_error *err)
 		if (e->directory[i])
 			sorted[n++] = e->directory[i];
 	qsort(sorted, n, sizeof(*sorted), compare_sectors);
-	uint64_t least = table_bytes(&e->header) / VMDK_SECTOR;
+	uint64_t least = vmdk_table_bytes(&e->header) / VMDK_SECTOR;
 	uint32_t twice = 0;
 	for (uint64_t i = 1; i < n && !twice; i++)
 		if (sorted[i] - sorted[i - 1] < (least ? least : 1))
@@ -66,7 +58,7 @@ parse_directory(const struct vmdk_extent *e, struct image_error *err)
 		uint32_t sector = le32toh(e->directory[i]);
 		e->directory[i] = sector;
 		if (sector && is_past_end(store, (uint64_t)sector * VMDK_SECTOR,
-				      table_bytes(&e->header)))
+				      vmdk_table_bytes(&e->header)))
 			return image_damaged(err, store->name, -EINVAL,
 				"entry %" PRIu64
 				" of the grain directory has a grain table at "
@@ -125,7 +117,7 @@ find_tables(const struct vmdk_extent *e, uint64_t index)
 	uint64_t first = index - index % ADJACENT;
 	uint64_t left = e->header.tables - first;
 	uint64_t count = left < ADJACENT ? left : ADJACENT;
-	uint64_t step = table_bytes(&e->header) / VMDK_SECTOR;
+	uint64_t step = vmdk_table_bytes(&e->header) / VMDK_SECTOR;
 	const uint32_t *sectors = e->directory + first;
 
 	for (uint64_t i = 0; i < count; i++)
@@ -160,8 +152,7 @@ parse_grain(const struct vmdk_extent *e, uint64_t guest, uint32_t entry,
 {
 	uint64_t host = (uint64_t)entry * VMDK_SECTOR;
 
-	/* What the header states may be the end of tables that are not there.
-	 */
+	/* overHead may count tables that are not there. */
 	if (host < vmdk_begin(&e->header))
 		return image_damaged(err, e->store->name, -EINVAL,
 			"grain of guest offset 0x%" PRIx64 " at sector %" PRIu32
@@ -201,22 +192,20 @@ describe(const struct tables *t, uint64_t at, uint64_t limit,
 		uint64_t part = grain - skip;
 		if (part > limit - run->length)
 			part = limit - run->length;
-		bool adjacent = run->kind == VMDK_PLAIN &&
+		bool adjacent = run->kind != VMDK_PLAIN ||
 				entry == first + (i - index) * step;
-		if (i > index &&
-			(kind_of(e, entry) != run->kind ||
-				run->kind == VMDK_PACKED ||
-				(run->kind == VMDK_PLAIN && !adjacent)))
+		if (i > index && (kind_of(e, entry) != run->kind ||
+					 run->kind == VMDK_PACKED || !adjacent))
 			break;
-		int rc = 0;
-		if (run->kind == VMDK_PLAIN)
-			rc = parse_grain(e, i << e->header.grain_bits, entry,
-				skip + part, err);
-		if (run->kind == VMDK_PACKED)
-			rc = parse_grain(e, i << e->header.grain_bits, entry,
-				VMDK_GRAIN_MARKER + 1, err);
-		if (rc < 0)
-			return rc;
+		bool plain = run->kind == VMDK_PLAIN;
+		if (plain || run->kind == VMDK_PACKED) {
+			int rc = parse_grain(e, i << e->header.grain_bits,
+				entry,
+				plain ? skip + part : VMDK_GRAIN_MARKER + 1,
+				err);
+			if (rc < 0)
+				return rc;
+		}
 		run->length += part;
 	}
 	if (run->kind == VMDK_PLAIN)
@@ -258,7 +247,7 @@ lookup_sparse(struct vmdk_source *v, const struct vmdk_extent *e, uint64_t at,
 	struct tables t = find_tables(e, index);
 	int rc = image_slices_get(v->cache, e->store,
 		(uint64_t)e->directory[t.first] * VMDK_SECTOR,
-		(size_t)(t.count * table_bytes(&e->header)), &slice, err);
+		(size_t)(t.count * vmdk_table_bytes(&e->header)), &slice, err);
 	if (rc < 0)
 		return rc;
 	t.slice = slice;
@@ -406,19 +395,6 @@ add_packed(struct image_batch *b, const struct vmdk_run *run, uint64_t guest,
 				&unit, err);
 }
 
-static int
-read_plain(
-	const struct vmdk_run *run, unsigned char *to, struct image_error *err)
-{
-	struct image_store *store = run->extent->store;
-	size_t length = (size_t)run->length;
-
-	int rc = image_store_read(store, run->host, to, length, err);
-	if (rc == 0)
-		image_store_release(store, run->host, length);
-	return rc;
-}
-
 int
 vmdk_read(struct image_source *source, struct image_scratch *scratch,
 	uint64_t offset, void *buf, size_t length, struct image_error *err)
@@ -436,15 +412,19 @@ vmdk_read(struct image_source *source, struct image_scratch *scratch,
 		rc = vmdk_lookup(v, offset, length, &run, err);
 		if (rc < 0)
 			break;
-		if (run.kind == VMDK_PLAIN)
-			rc = read_plain(&run, to, err);
-		else if (run.kind == VMDK_PACKED)
+		size_t n = (size_t)run.length;
+		struct image_store *store = run.extent->store;
+		if (run.kind == VMDK_PACKED)
 			rc = add_packed(&batch, &run, offset, to, err);
+		else if (run.kind == VMDK_PLAIN)
+			rc = image_store_read(store, run.host, to, n, err);
 		else
-			memset(to, 0, (size_t)run.length);
-		offset += run.length;
-		to += run.length;
-		length -= (size_t)run.length;
+			memset(to, 0, n);
+		if (rc == 0 && run.kind == VMDK_PLAIN)
+			image_store_release(store, run.host, n);
+		offset += n;
+		to += n;
+		length -= n;
 	}
 	return rc == 0 ? image_batch_read(&batch, err) : rc;
 }

@@ -19,8 +19,6 @@
 #include <sys/queue.h>
 #include "format/vmdk/vmdk.h"
 
-/* Options of a new image, with the names of qemu-img create -o. */
-
 enum { ADAPTER_TYPE, HWVERSION, SUBFORMAT, OPTIONS };
 
 const struct image_option vmdk_options[] = {
@@ -34,33 +32,23 @@ const struct image_option vmdk_options[] = {
 	[OPTIONS] = {0},
 };
 
-static const char *
-vmdk_adapter(const struct image_create *create)
-{
-	static const char *const names[] = {
-		"ide", "lsilogic", "buslogic", "legacyESX", "pvscsi"};
-	return names[create->adapter_type];
-}
+static const char *const adapters[] = {
+	"ide", "lsilogic", "buslogic", "legacyESX", "pvscsi"};
 
 int
 vmdk_set(struct image_create *create, const struct image_option *option,
 	uint64_t value, struct image_error *err)
 {
-	switch (option - vmdk_options) {
-	case ADAPTER_TYPE:
+	if (option == &vmdk_options[ADAPTER_TYPE])
 		create->adapter_type = (unsigned)value;
+	if (option != &vmdk_options[HWVERSION])
 		return 0;
-	case SUBFORMAT:
-		return 0;
-	default:
-		assert(option - vmdk_options == HWVERSION);
-		if (value < 3 || value > 99)
-			return image_fail(err, NULL, -EINVAL,
-				"hwversion %" PRIu64 " is not from 3 to 99",
-				value);
-		create->hw_version = (unsigned)value;
-		return 0;
-	}
+	create->hw_version = (unsigned)value;
+	return value >= 3 && value <= 99
+		       ? 0
+		       : image_fail(err, NULL, -EINVAL,
+				 "hwversion %" PRIu64 " is not from 3 to 99",
+				 value);
 }
 
 /* Sectors: those that VMware and QEMU use. */
@@ -168,15 +156,13 @@ vmdk_sink_write(struct image_sink *sink, uint64_t host, const void *buf,
 	size_t length, struct image_error *err)
 {
 	struct sink *s = vmdk_sink(sink);
-	const unsigned char *from = buf;
-	int rc = 0;
 
 	if (!sink->store->forward)
 		return image_store_write(sink->store, host, buf, length, err);
-	rc = write_laters(s, err);
+	int rc = write_laters(s, err);
 	assert(rc < 0 || host == s->written);
 	if (rc == 0)
-		rc = image_store_write(sink->store, host, from, length, err);
+		rc = image_store_write(sink->store, host, buf, length, err);
 	s->written += length;
 	return rc == 0 ? write_laters(s, err) : rc;
 }
@@ -191,13 +177,11 @@ append(struct sink *s, uint32_t type, const void *bytes, size_t length,
 {
 	size_t padded = (size_t)vmdk_align(length);
 	struct later *later = calloc(1, sizeof(*later) + VMDK_SECTOR + padded);
-	int rc = 0;
 
 	if (!later)
 		return image_no_memory(err);
 	later->offset = s->end;
 	later->length = VMDK_SECTOR + padded;
-	memset(later->bytes, 0, VMDK_SECTOR);
 	image_put_le64(later->bytes, padded / VMDK_SECTOR);
 	image_put_le32(later->bytes + 12, type);
 	if (length)
@@ -209,7 +193,7 @@ append(struct sink *s, uint32_t type, const void *bytes, size_t length,
 		pthread_mutex_unlock(&s->mutex);
 		return 0;
 	}
-	rc = image_store_write(
+	int rc = image_store_write(
 		s->base.store, later->offset, later->bytes, later->length, err);
 	free(later);
 	return rc;
@@ -240,11 +224,9 @@ finish_table(struct sink *s, struct image_error *err)
 		return 0;
 	s->open = false;
 	/* The size of a disk that comes through a pipe is not known yet. */
-	if (s->base.size == IMAGE_SIZE_UNKNOWN) {
-		int rc = grow(s, s->table + s->table / 2 + 1, err);
-		if (rc < 0)
-			return rc;
-	}
+	if (s->base.size == IMAGE_SIZE_UNKNOWN &&
+		grow(s, s->table + s->table / 2 + 1, err) < 0)
+		return -ENOMEM;
 	s->directory[s->table] = htole32((uint32_t)(s->end / VMDK_SECTOR + 1));
 	return append(s, VMDK_GRAIN_TABLE, s->entries, sizeof(s->entries), err);
 }
@@ -255,12 +237,10 @@ vmdk_sink_reserve(struct image_sink *sink, struct image_place *place,
 {
 	struct sink *s = vmdk_sink(sink);
 	uint64_t table = place->guest / COVERED;
-	int rc = 0;
 
 	assert(place->compressed && place->guest % GRAIN_BYTES == 0);
 	assert(place->stored % VMDK_SECTOR == 0);
-	if (table != s->table)
-		rc = finish_table(s, err);
+	int rc = table != s->table ? finish_table(s, err) : 0;
 	if (rc < 0)
 		return rc;
 	/* Also the place of the table has to be 32 bits. */
@@ -331,8 +311,8 @@ cylinders(uint64_t size, unsigned heads)
 static void
 put_descriptor(const struct sink *s, char *to, size_t room)
 {
-	const char *adapter = vmdk_adapter(&s->create);
-	unsigned heads = strcmp(adapter, "ide") == 0 ? 16 : 255;
+	const char *adapter = adapters[s->create.adapter_type];
+	unsigned heads = s->create.adapter_type == 0 ? 16 : 255;
 
 	memset(to, 0, room);
 	int n = snprintf(to, room,

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Opens a VMDK image, and the files that its descriptor names, and describes
- * it. The format's table of functions is at the end.
- */
+/* Opens a VMDK image, and the files that its descriptor names. */
 #include <errno.h>
 #include <iconv.h>
 #include <inttypes.h>
@@ -15,11 +12,6 @@
 #include "format/source.h"
 #include "format/vmdk/vmdk.h"
 #include "memory.h"
-
-/*
- * Names of files in a descriptor whose encoding is not UTF-8: on this machine,
- * most files with such names are in UTF-8.
- */
 
 /* A letter has at most 4 bytes in UTF-8, and at least one in the other. */
 #define MOST_BYTES 4
@@ -59,11 +51,12 @@ find_encoding(const char *name)
 }
 
 /*
- * Returns the name in UTF-8, which the caller frees, or NULL if the descriptor
- * has no other encoding or the name cannot be converted.
+ * Returns the name in UTF-8, in which most files of this machine have names.
+ * The caller frees it. NULL: the descriptor has no other encoding, or the name
+ * cannot be converted.
  */
 static char *
-vmdk_utf8_name(const struct vmdk_descriptor *descriptor, const char *name)
+utf8_name(const struct vmdk_descriptor *descriptor, const char *name)
 {
 	const char *from = descriptor->encoding
 				   ? find_encoding(descriptor->encoding)
@@ -86,14 +79,9 @@ vmdk_utf8_name(const struct vmdk_descriptor *descriptor, const char *name)
 	return NULL;
 }
 
-/*
- * A disk whose descriptor is a file of its own. The files that it names are
- * opened below the directory that the user allowed, and nowhere else.
- */
-
 /* Set the size of the disk by the lines of the descriptor. */
 static int
-vmdk_set_size(struct vmdk_source *v, struct image_error *err)
+set_size(struct vmdk_source *v, struct image_error *err)
 {
 	const struct vmdk_descriptor *d = &v->descriptor;
 	uint64_t sectors = 0;
@@ -116,20 +104,6 @@ static bool
 is_flat(const char *type)
 {
 	return strcmp(type, "FLAT") == 0 || strcmp(type, "VMFS") == 0;
-}
-
-/* The kinds of extents that are known, and not supported. */
-static int
-check_type(const struct vmdk_source *v, const struct vmdk_line *line,
-	struct image_error *err)
-{
-	if (is_flat(line->type) || strcmp(line->type, "SPARSE") == 0 ||
-		strcmp(line->type, "ZERO") == 0)
-		return 0;
-	return image_fail(err, v->base.store->name, -ENOTSUP,
-		"its descriptor has an extent of type %s, which is not "
-		"supported",
-		line->type);
 }
 
 static int
@@ -167,7 +141,7 @@ open_named(struct vmdk_source *v, const char *name,
 		v->base.store, "extent", name, below, how, store, err);
 	if (rc != -ENOENT)
 		return rc;
-	char *utf8 = vmdk_utf8_name(&v->descriptor, name);
+	char *utf8 = utf8_name(&v->descriptor, name);
 	if (!utf8)
 		return rc;
 	of_bytes = *err;
@@ -205,67 +179,66 @@ open_extent(struct vmdk_source *v, const struct vmdk_line *line,
 		e->store->size, length, e->host);
 }
 
-/* Returns the first file that the descriptor names, or NULL. */
-static const char *
-first_name(const struct vmdk_descriptor *d)
-{
-	for (size_t i = 0; i < d->count; i++)
-		if (d->lines[i].name)
-			return d->lines[i].name;
-	return NULL;
-}
-
 /* What the process has open besides extents, and opens later. */
 #define OTHER_FILES 256
 
 /*
- * All files of the descriptor stay open. The usual soft limit, for programs
- * that use select(), is 1024.
+ * Check the types of the extents, and allow as many open files as they have:
+ * all stay open. The usual soft limit, for programs that use select(), is 1024.
  */
 static int
-allow_files(const struct vmdk_descriptor *d, const char *name,
-	struct image_error *err)
-{
-	struct rlimit limit;
-	rlim_t needed = OTHER_FILES;
-
-	for (size_t i = 0; i < d->count; i++)
-		needed += d->lines[i].name && d->lines[i].sectors;
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= needed)
-		return 0;
-	limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-	if (needed - OTHER_FILES < limit.rlim_max)
-		return 0;
-	return image_fail(err, name, -EMFILE,
-		"its descriptor names %" PRIu64
-		" files, and the hard limit of open files (ulimit -Hn) is "
-		"%" PRIu64,
-		(uint64_t)(needed - OTHER_FILES), (uint64_t)limit.rlim_max);
-}
-
-/* Open the files that a descriptor names. */
-static int
-vmdk_open_extents(struct vmdk_source *v, const struct image_open *how,
+check_extents(const struct vmdk_source *v, const struct image_open *how,
 	struct image_error *err)
 {
 	const struct vmdk_descriptor *d = &v->descriptor;
-	uint64_t at = 0;
-	int rc = 0;
+	const char *own = v->base.store->name, *first = NULL;
+	struct rlimit limit;
+	rlim_t files = 0;
 
-	for (size_t i = 0; rc == 0 && i < d->count; i++)
-		rc = check_type(v, &d->lines[i], err);
-	if (rc < 0)
-		return rc;
-	if (!how->allow_data_file && first_name(d))
-		return image_fail(err, v->base.store->name, -EPERM,
+	for (size_t i = 0; i < d->count; i++) {
+		const struct vmdk_line *line = &d->lines[i];
+		if (!is_flat(line->type) && strcmp(line->type, "SPARSE") != 0 &&
+			strcmp(line->type, "ZERO") != 0)
+			return image_fail(err, own, -ENOTSUP,
+				"its descriptor has an extent of type %s, "
+				"which is not supported",
+				line->type);
+		if (!first)
+			first = line->name;
+		files += line->name && line->sectors;
+	}
+	if (!how->allow_data_file && first)
+		return image_fail(err, own, -EPERM,
 			how->untrusted
 				? "is a VMDK descriptor that names the file "
 				  "'%s'; a safe image names no other file"
 				: "is a VMDK descriptor, and its extent '%s' "
 				  "is not opened without --allow-data-file DIR",
-			IMAGE_NAME(first_name(d)));
-	rc = allow_files(d, v->base.store->name, err);
+			IMAGE_NAME(first));
+	rlim_t needed = files + OTHER_FILES;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= needed)
+		return 0;
+	limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (files < limit.rlim_max)
+		return 0;
+	return image_fail(err, own, -EMFILE,
+		"its descriptor names %" PRIu64
+		" files, and the hard limit of open files (ulimit -Hn) is "
+		"%" PRIu64,
+		(uint64_t)files, (uint64_t)limit.rlim_max);
+}
+
+/* Open the files that a descriptor names, below the directory that the user
+ * allowed. */
+static int
+open_extents(struct vmdk_source *v, const struct image_open *how,
+	struct image_error *err)
+{
+	const struct vmdk_descriptor *d = &v->descriptor;
+	uint64_t at = 0;
+
+	int rc = check_extents(v, how, err);
 	if (rc < 0)
 		return rc;
 	v->extents = calloc(d->count + 1, sizeof(*v->extents));
@@ -294,31 +267,30 @@ vmdk_open_extents(struct vmdk_source *v, const struct image_open *how,
 /* Shortens a text from the image, so that the message fits into its buffer. */
 #define TEXT "%.100s"
 
-/* Packed grains are one extent: they are not joined by vmdk_lookup. */
+/* Extend the extent by packed grains, which vmdk_lookup() does not join, at
+ * most to the end of the range of the grain table. */
 static int
 join_packed(struct vmdk_source *v, uint64_t limit, struct image_extent *extent,
 	struct vmdk_run *run, struct image_error *err)
 {
 	const struct vmdk_extent *e = run->extent;
-	/* at most to the end of the range of the grain table */
 	uint64_t covered = vmdk_grain(e) * e->header.entries;
-	uint64_t end = e->begin +
-		       ((extent->offset - e->begin) / covered + 1) * covered;
+	uint64_t at = extent->offset + extent->length;
+	uint64_t end = extent->offset + limit;
+	uint64_t left = covered - (extent->offset - e->begin) % covered;
+	int rc = 0;
 
-	if (end > e->end)
-		end = e->end;
-	if (end > extent->offset + limit)
-		end = extent->offset + limit;
-	while (extent->offset + extent->length < end) {
-		uint64_t at = extent->offset + extent->length;
-		int rc = vmdk_lookup(v, at, end - at, run, err);
-		if (rc < 0)
-			return rc;
-		if (run->kind != VMDK_PACKED)
+	if (left > e->end - extent->offset)
+		left = e->end - extent->offset;
+	if (end > extent->offset + left)
+		end = extent->offset + left;
+	for (; rc == 0 && run->kind == VMDK_PACKED; at += run->length) {
+		extent->length = at - extent->offset;
+		if (at >= end)
 			break;
-		extent->length += run->length;
+		rc = vmdk_lookup(v, at, end - at, run, err);
 	}
-	return 0;
+	return rc;
 }
 
 static int
@@ -326,20 +298,16 @@ vmdk_extent(struct image_source *source, uint64_t offset, uint64_t length,
 	struct image_extent *extent, struct image_error *err)
 {
 	struct vmdk_source *v = vmdk_source(source);
-	struct vmdk_run run;
+	struct vmdk_run run = {.kind = VMDK_HOLE};
 	bool hole = false;
 
 	int rc = image_source_refused(source, err);
-	if (rc < 0)
-		return rc;
-	rc = vmdk_lookup(v, offset, length, &run, err);
-	if (rc < 0)
-		return rc;
-	struct image_store *store = run.extent->store;
+	if (rc == 0)
+		rc = vmdk_lookup(v, offset, length, &run, err);
 	/* Holes of the file need not be read. */
-	if (run.kind == VMDK_PLAIN)
-		rc = image_store_extent(
-			store, run.host, run.length, &run.length, &hole, err);
+	if (rc == 0 && run.kind == VMDK_PLAIN)
+		rc = image_store_extent(run.extent->store, run.host, run.length,
+			&run.length, &hole, err);
 	if (rc < 0)
 		return rc;
 	*extent = (struct image_extent){
@@ -354,7 +322,7 @@ vmdk_extent(struct image_source *source, uint64_t offset, uint64_t length,
 	extent->kind = IMAGE_DATA;
 	extent->compressed = run.kind == VMDK_PACKED;
 	/* Offsets are those of one file. */
-	if (store == source->data && !extent->compressed)
+	if (run.extent->store == source->data && !extent->compressed)
 		extent->host = run.host;
 	/* The markers of a stream are followed no farther than needed. */
 	return extent->compressed && !v->walk
@@ -389,16 +357,16 @@ vmdk_info(const struct image_source *source, const struct image_reporter *r)
 {
 	const struct vmdk_source *v = (const struct vmdk_source *)source;
 	const struct vmdk_descriptor *d = &v->descriptor;
+	bool sparse = v->count && v->extents[0].kind == VMDK_SPARSE;
 	char cid[16];
 
 	snprintf(cid, sizeof(cid), "%08" PRIx32, d->cid);
-	if (v->count && v->extents[0].kind == VMDK_SPARSE)
+	if (sparse)
 		image_put_number(r, "version", v->extents[0].header.version);
 	image_put_text(r, "subformat", d->create_type);
 	if (source->unit)
 		image_put_number(r, "cluster_size", source->unit);
-	if (v->count && v->extents[0].kind == VMDK_SPARSE &&
-		(v->extents[0].header.flags & VMDK_COMPRESSED))
+	if (sparse && v->extents[0].header.flags & VMDK_COMPRESSED)
 		image_put_text(r, "compression_type", "zlib");
 	image_put_text(r, "cid", cid);
 	image_put_text(r, "adapter_type", d->adapter_type);
@@ -637,11 +605,11 @@ load(struct vmdk_source *v, const struct image_open *how, bool whole,
 		return load_sparse(v, how, whole || !store->forward, err);
 	rc = read_descriptor(v, 0, VMDK_MAX_DESCRIPTOR, err);
 	if (rc == 0)
-		rc = vmdk_set_size(v, err);
+		rc = set_size(v, err);
 	v->described = rc == 0;
 	if (rc == 0)
 		rc = check_parent(v, err);
-	return rc == 0 ? vmdk_open_extents(v, how, err) : rc;
+	return rc == 0 ? open_extents(v, how, err) : rc;
 }
 
 int

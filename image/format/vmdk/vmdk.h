@@ -16,7 +16,8 @@
  * In the order of control: vmdk.c opens an image and the files that it names;
  * header.c and descriptor.c parse; read.c finds grains by the tables and reads
  * them, walk.c by the markers of a stream; check.c has the tests, sink.c
- * writes.
+ * writes. Functions without a comment are members of image_format or
+ * image_source_ops.
  */
 #include <endian.h>
 #include <string.h>
@@ -63,7 +64,7 @@
 #define VMDK_MAX_DIRECTORY ((uint64_t)2 << 20)
 #define VMDK_MAX_DESCRIPTOR (((size_t)1 << 20) - 1)
 
-/* Returns the bytes of the sectors that have so many bytes. */
+/* Rounds up to whole sectors. */
 static inline uint64_t
 vmdk_align(uint64_t bytes)
 {
@@ -80,19 +81,12 @@ struct vmdk_header {
 	unsigned grain_bits;
 	/* entries of a grain table: a power of two */
 	uint32_t entries;
-	/* bytes */
-	uint64_t descriptor;
-	uint64_t descriptor_bytes;
-	uint64_t redundant;
-	uint64_t directory;
 	/* entries of the grain directory */
 	uint64_t tables;
-	/* the footer has the offset of the directory */
-	bool at_end;
-	/* the same, and the footer was read */
-	bool has_footer;
-	/* bytes in front of the first grain */
-	uint64_t overhead;
+	/* bytes; the last ones are those in front of the first grain */
+	uint64_t descriptor, descriptor_bytes, redundant, directory, overhead;
+	/* the footer has the offset of the directory, and was read */
+	bool at_end, has_footer;
 };
 
 /* Returns the end of the header and the descriptor: no grain is before it. */
@@ -104,22 +98,17 @@ vmdk_begin(const struct vmdk_header *h)
 		       : VMDK_SECTOR;
 }
 
-/* header.c: returns the name of the kind of extent that is known, but not
- * supported, by the first bytes of a file; NULL: none. */
+/* header.c: returns the name of a kind of extent that is not supported, by the
+ * first bytes of a file, or NULL. */
 const char *vmdk_other_kind(const unsigned char *head, size_t length);
 
-/*
- * header.c: read the header, and with `whole` the footer if the header refers
- * to one; otherwise header->at_end remains true. The tables may lie past the
- * end of the file.
- */
+/* header.c: read the header, and with `whole` the footer if the header refers
+ * to one. The tables may lie past the end of the file. */
 int vmdk_read_header(struct image_store *store, bool whole,
 	struct vmdk_header *header, struct image_error *err);
 
-/*
- * header.c: check the footer, three sectors with its marker and the end of the
- * stream, against the header. Sets header->directory and redundant.
- */
+/* header.c: check the footer, three sectors with its marker and the end of the
+ * stream, against the header, and take the places of the tables from it. */
 int vmdk_parse_footer(const unsigned char *raw, const char *name,
 	struct vmdk_header *header, struct image_error *err);
 
@@ -160,17 +149,16 @@ struct vmdk_descriptor {
 
 /*
  * descriptor.c: check the text of a descriptor. strict: each line has to be one
- * that is understood, in ASCII; otherwise lines that have no matter for the
- * data may be any text. The caller frees *descriptor by
- * vmdk_descriptor_destroy(), also after a failure.
+ * that is understood, in ASCII; otherwise only those that describe the data.
+ * The caller frees *descriptor by vmdk_descriptor_destroy(), also after a
+ * failure.
  */
 int vmdk_parse_descriptor(const char *text, size_t length, const char *name,
 	bool strict, struct vmdk_descriptor *descriptor,
 	struct image_error *err);
 void vmdk_descriptor_destroy(struct vmdk_descriptor *descriptor);
 
-/* descriptor.c: returns whether the first bytes of a file are a descriptor, by
- * the rule of QEMU. */
+/* descriptor.c: by the rule of QEMU. */
 bool vmdk_is_descriptor(const unsigned char *head, size_t length);
 
 /* A file, or a part of one, that holds a part of the disk. */
@@ -208,6 +196,12 @@ struct vmdk_source {
 	bool strict;
 };
 
+static inline uint64_t
+vmdk_table_bytes(const struct vmdk_header *h)
+{
+	return h->entries * sizeof(uint32_t);
+}
+
 static inline struct vmdk_source *
 vmdk_source(struct image_source *source)
 {
@@ -220,16 +214,13 @@ vmdk_grain(const struct vmdk_extent *e)
 	return UINT64_C(1) << e->header.grain_bits;
 }
 
-/*
- * vmdk.c: as image_format.open. whole: the bytes of the store can be read in
- * any order, also those of a stream.
- */
+/* vmdk.c: as image_format.open. whole: the bytes of the store can be read in
+ * any order, also those of a stream. */
 int vmdk_open_source(struct image_store *store, const struct image_open *how,
 	bool whole, struct image_source **out, struct image_error *err);
 /* vmdk.c: fail if the subformat is not one of a single file. */
 int vmdk_check_subformat(
 	const struct vmdk_source *source, struct image_error *err);
-/* vmdk.c: as image_source_ops.close. */
 void vmdk_close(struct image_source *source);
 
 /* read.c: read and check the grain directory of a sparse extent. */
@@ -256,10 +247,7 @@ struct vmdk_run {
 	const struct vmdk_extent *extent;
 };
 
-/*
- * read.c: describe the disk at `guest` for at most `limit` bytes, which is at
- * least 1. Any thread.
- */
+/* read.c: describe the disk at `guest` for 1 to `limit` bytes. Any thread. */
 int vmdk_lookup(struct vmdk_source *v, uint64_t guest, uint64_t limit,
 	struct vmdk_run *run, struct image_error *err);
 
@@ -285,18 +273,14 @@ int vmdk_walk_finish(struct vmdk_walk *walk, struct image_error *err);
 int vmdk_check_markers(
 	struct vmdk_source *v, uint64_t grains, struct image_error *err);
 
-/* read.c: as image_source_ops.read. */
 int vmdk_read(struct image_source *source, struct image_scratch *scratch,
 	uint64_t offset, void *buf, size_t length, struct image_error *err);
 
-/* sink.c: the members of image_format. */
 extern const struct image_option vmdk_options[];
 int vmdk_set(struct image_create *create, const struct image_option *option,
 	uint64_t value, struct image_error *err);
 int vmdk_create(struct image_store *store, const struct image_create *create,
 	struct image_sink **out, struct image_error *err);
-
-/* check.c: as image_format.check. */
 int vmdk_check(struct image_store *store, struct image_verdict *verdict,
 	struct image_error *err);
 

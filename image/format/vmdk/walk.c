@@ -10,27 +10,37 @@
 #include <hone/zero.h>
 #include "format/vmdk/vmdk.h"
 
+/* Read bytes of the file, if it has all of them. */
+static int
+read_if_there(const struct vmdk_extent *extent, uint64_t at, void *raw,
+	size_t length, bool *there, struct image_error *err)
+{
+	uint64_t reached;
+
+	int rc = image_store_reach(extent->store, at, length, &reached, err);
+	*there = rc == 0 && reached == length;
+	return *there ? image_store_read(extent->store, at, raw, length, err)
+		      : rc;
+}
+
 /*
  * The first grain follows the header. Xen Orchestra states the space of tables
  * that it does not write, and begins behind the descriptor.
  */
 static int
-vmdk_first_marker(
+first_marker(
 	const struct vmdk_extent *extent, uint64_t *at, struct image_error *err)
 {
 	const struct vmdk_header *h = &extent->header;
-	uint64_t end = vmdk_begin(h), reached;
+	uint64_t end = vmdk_begin(h);
 	unsigned char raw[VMDK_SECTOR];
+	bool there;
 
 	*at = h->overhead;
 	if (end >= h->overhead)
 		return 0;
-	int rc = image_store_reach(
-		extent->store, end, sizeof(raw), &reached, err);
-	if (rc < 0 || reached < sizeof(raw))
-		return rc;
-	rc = image_store_read(extent->store, end, raw, sizeof(raw), err);
-	if (rc == 0 && !hone_buffer_is_zero(raw, sizeof(raw)))
+	int rc = read_if_there(extent, end, raw, sizeof(raw), &there, err);
+	if (rc == 0 && there && !hone_buffer_is_zero(raw, sizeof(raw)))
 		*at = end;
 	return rc;
 }
@@ -40,27 +50,20 @@ vmdk_first_marker(
  * of a table lie behind the header, so that no table begins as a marker.
  */
 static int
-vmdk_count_tables(const struct vmdk_extent *extent, uint64_t at,
-	uint64_t *count, struct image_error *err)
+count_tables(const struct vmdk_extent *extent, uint64_t at, uint64_t *count,
+	struct image_error *err)
 {
 	const struct vmdk_header *h = &extent->header;
-	uint64_t next = at + vmdk_align(h->entries * sizeof(uint32_t));
 	unsigned char raw[16];
+	bool there;
 
-	uint64_t reached;
-
-	*count = 1;
-	int rc = image_store_reach(
-		extent->store, next, sizeof(raw), &reached, err);
-	if (rc < 0 || reached < sizeof(raw))
-		return rc;
-	rc = image_store_read(extent->store, next, raw, sizeof(raw), err);
-	if (rc < 0)
-		return rc;
-	uint32_t type = image_le32(raw + 12);
-	if (image_le32(raw + 8) != 0 || type == 0 || type > VMDK_FOOTER)
-		*count = h->tables;
-	return 0;
+	int rc = read_if_there(extent, at + vmdk_align(vmdk_table_bytes(h)),
+		raw, sizeof(raw), &there, err);
+	bool marker = rc == 0 && there && image_le32(raw + 8) == 0 &&
+		      image_le32(raw + 12) >= VMDK_GRAIN_TABLE &&
+		      image_le32(raw + 12) <= VMDK_FOOTER;
+	*count = marker || !there ? 1 : h->tables;
+	return rc;
 }
 
 /* Most entries of a grain directory, and most tables: 4 bytes for each grain of
@@ -132,7 +135,7 @@ name_of(const struct vmdk_walk *w)
 static size_t
 table_bytes(const struct vmdk_walk *w)
 {
-	return w->extent->header.entries * sizeof(uint32_t);
+	return (size_t)vmdk_table_bytes(&w->extent->header);
 }
 
 int
@@ -141,7 +144,6 @@ vmdk_walk_create(const struct vmdk_extent *extent, bool keep_tables,
 {
 	const struct vmdk_header *h = &extent->header;
 
-	*out = NULL;
 	if (!(h->flags & VMDK_COMPRESSED) || h->tables > MAX_DIRECTORY)
 		return image_fail(err, extent->store->name, -ESPIPE,
 			"has its grain directory at its end, and comes as a "
@@ -154,12 +156,11 @@ vmdk_walk_create(const struct vmdk_extent *extent, bool keep_tables,
 	w->keeps_tables = keep_tables;
 	/* NOLINTNEXTLINE(bugprone-sizeof-expression): a table of pointers */
 	w->tables = calloc((size_t)h->tables + 1, sizeof(*w->tables));
-	int rc = w->tables ? vmdk_first_marker(extent, &w->at, err)
+	int rc = w->tables ? first_marker(extent, &w->at, err)
 			   : image_no_memory(err);
-	if (rc == 0)
-		*out = w;
-	else
+	if (rc < 0)
 		vmdk_walk_destroy(w);
+	*out = rc < 0 ? NULL : w;
 	return rc;
 }
 
@@ -177,26 +178,6 @@ vmdk_walk_destroy(struct vmdk_walk *w)
 	free(w->directory);
 	pthread_mutex_destroy(&w->mutex);
 	free(w);
-}
-
-/* Check the marker of a grain. Sets *index to the number of the grain. */
-static int
-parse_grain(struct vmdk_walk *w, const struct marker *m, uint64_t *index)
-{
-	const struct vmdk_header *h = &w->extent->header;
-	uint64_t grain = vmdk_grain(w->extent) / VMDK_SECTOR;
-
-	if (m->value % grain != 0 || m->value >= h->capacity)
-		return image_damaged(&w->err, name_of(w), -EINVAL,
-			"marker at sector %" PRIu64 " has disk sector %" PRIu64
-			", where no grain begins",
-			w->at / VMDK_SECTOR, m->value);
-	*index = m->value / grain;
-	if (*index < w->known)
-		return image_fail(&w->err, name_of(w), -ESPIPE,
-			"comes as a stream, and its grains are not in the "
-			"order of the disk" WRITE_FIRST);
-	return 0;
 }
 
 /* A grain: the table has to have it at the same place. */
@@ -228,13 +209,20 @@ static int
 add_grain(struct vmdk_walk *w, const struct marker *m)
 {
 	const struct vmdk_header *h = &w->extent->header;
-	uint64_t index = 0;
+	uint64_t grain = vmdk_grain(w->extent) / VMDK_SECTOR;
+	uint64_t index = m->value / grain;
 
 	if (w->compared)
 		return compare_grain(w, m);
-	int rc = parse_grain(w, m, &index);
-	if (rc < 0)
-		return rc;
+	if (m->value % grain != 0 || m->value >= h->capacity)
+		return image_damaged(&w->err, name_of(w), -EINVAL,
+			"marker at sector %" PRIu64 " has disk sector %" PRIu64
+			", where no grain begins",
+			w->at / VMDK_SECTOR, m->value);
+	if (index < w->known)
+		return image_fail(&w->err, name_of(w), -ESPIPE,
+			"comes as a stream, and its grains are not in the "
+			"order of the disk" WRITE_FIRST);
 	uint32_t **table = &w->tables[index / h->entries];
 	if (!*table) {
 		if (w->n_tables++ == MAX_TABLES)
@@ -304,19 +292,6 @@ keep(struct vmdk_walk *w, struct passed *p, const uint32_t *entries)
 	return 0;
 }
 
-/* Make room for one more table. */
-static int
-reserve_table(struct vmdk_walk *w)
-{
-	if (w->n_passed == 2 * (uint64_t)MAX_TABLES)
-		return image_fail(&w->err, name_of(w), -EFBIG,
-			"comes as a stream, and has more than %d grain "
-			"tables" WRITE_FIRST,
-			2 * MAX_TABLES);
-	return image_grow(&w->passed, &w->passed_room, w->n_passed + 1,
-		sizeof(*w->passed), &w->err);
-}
-
 /* A grain table of the image: it is expected behind its grains. */
 static int
 add_table(struct vmdk_walk *w)
@@ -326,7 +301,13 @@ add_table(struct vmdk_walk *w)
 		w->known ? (w->known - 1) / w->extent->header.entries : 0;
 	uint64_t sector = w->at / VMDK_SECTOR;
 
-	int rc = reserve_table(w);
+	if (w->n_passed == 2 * (uint64_t)MAX_TABLES)
+		return image_fail(&w->err, name_of(w), -EFBIG,
+			"comes as a stream, and has more than %d grain "
+			"tables" WRITE_FIRST,
+			2 * MAX_TABLES);
+	int rc = image_grow(&w->passed, &w->passed_room, w->n_passed + 1,
+		sizeof(*w->passed), &w->err);
 	if (rc == 0)
 		rc = read_behind(w, entries, table_bytes(w));
 	if (rc < 0)
@@ -349,7 +330,7 @@ add_tables(struct vmdk_walk *w, const struct marker *m)
 
 	int rc = walk_marker(w, m, "grain table", table_bytes(w));
 	if (rc == 0 && m->value == 0)
-		rc = vmdk_count_tables(e, w->at, &count, &w->err);
+		rc = count_tables(e, w->at, &count, &w->err);
 	if (w->compared)
 		w->at += count * vmdk_align(table_bytes(w));
 	for (; rc == 0 && count && !w->compared; count--)
@@ -382,22 +363,12 @@ add_directory(struct vmdk_walk *w, const struct marker *m)
 	return read_behind(w, w->directory, bytes);
 }
 
-/* Returns the table at a sector of the file, or NULL. */
-static const struct passed *
-find_passed(const struct vmdk_walk *w, uint32_t sector)
+static int
+compare_passed(const void *sector, const void *passed)
 {
-	uint64_t low = 0, high = w->n_passed;
-
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-		if (w->passed[middle].sector == sector)
-			return &w->passed[middle];
-		if (w->passed[middle].sector < sector)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	uint32_t a = *(const uint32_t *)sector;
+	uint32_t b = ((const struct passed *)passed)->sector;
+	return (a > b) - (a < b);
 }
 
 /* Returns whether the table is complete: no grain of it came afterwards. */
@@ -425,11 +396,12 @@ agrees(const struct vmdk_walk *w, uint64_t index)
 
 	if (!sector)
 		return !w->tables[index];
-	const struct passed *p = find_passed(w, sector);
-	if (!p)
-		return false;
-	if (!p->entries)
-		return is_complete(w, p, index);
+	const struct passed *p =
+		!w->n_passed ? NULL
+			     : bsearch(&sector, w->passed, w->n_passed,
+				       sizeof(*w->passed), compare_passed);
+	if (!p || !p->entries)
+		return p && is_complete(w, p, index);
 	return memcmp(p->entries, made, table_bytes(w)) == 0;
 }
 
@@ -499,25 +471,29 @@ read_marker(struct vmdk_walk *w, unsigned char *raw, size_t length)
 		(w->known - 1) << w->extent->header.grain_bits);
 }
 
-/* Pass zeros: some programs write them in front of the tables. */
+/* Pass zeros, which the next sector has: some programs write them in front of
+ * the tables. */
 static int
 skip_zeros(struct vmdk_walk *w)
 {
 	struct image_store *store = w->extent->store;
 	unsigned char bytes[8 * VMDK_SECTOR];
-	uint64_t length, left = w->end - w->at;
-	bool hole;
+	uint64_t length = VMDK_SECTOR, left = w->end - w->at;
+	bool hole = false;
+	int rc = 0;
 
-	int rc =
-		image_store_extent(store, w->at, left, &length, &hole, &w->err);
-	if (rc < 0)
-		return rc;
-	if (hole && length >= sizeof(bytes)) {
-		w->at += length - length % VMDK_SECTOR;
+	/* A stream has no known size. */
+	if (w->compared) {
+		length = left < sizeof(bytes) ? left : sizeof(bytes);
+		rc = image_store_extent(
+			store, w->at, left, &left, &hole, &w->err);
+	}
+	if (rc == 0 && hole && left >= sizeof(bytes)) {
+		w->at += left - left % VMDK_SECTOR;
 		return 0;
 	}
-	length = left < sizeof(bytes) ? left : sizeof(bytes);
-	rc = image_store_read(store, w->at, bytes, (size_t)length, &w->err);
+	if (rc == 0)
+		rc = read_marker(w, bytes, (size_t)length);
 	if (rc < 0)
 		return rc;
 	size_t zeros = hone_find_nonzero(bytes, (size_t)length);
@@ -527,25 +503,9 @@ skip_zeros(struct vmdk_walk *w)
 			"marker at sector %" PRIu64 " has no length and no "
 			"type, and bytes that are not zero",
 			w->at / VMDK_SECTOR);
+	if (!w->compared)
+		image_store_release(store, w->at, zeros);
 	w->at += zeros;
-	return 0;
-}
-
-/* A sector of zeros: some programs write them in front of the tables. */
-static int
-walk_zeros(struct vmdk_walk *w)
-{
-	unsigned char raw[VMDK_SECTOR];
-
-	int rc = read_marker(w, raw, sizeof(raw));
-	if (rc < 0)
-		return rc;
-	if (!hone_buffer_is_zero(raw, sizeof(raw)))
-		return image_damaged(&w->err, name_of(w), -EINVAL,
-			"marker at sector %" PRIu64 " has type 0 and no data",
-			w->at / VMDK_SECTOR);
-	image_store_release(w->extent->store, w->at, VMDK_SECTOR);
-	w->at += VMDK_SECTOR;
 	return 0;
 }
 
@@ -569,7 +529,7 @@ walk_step(struct vmdk_walk *w)
 		return add_grain(w, &m);
 	switch (m.type) {
 	case VMDK_END_OF_STREAM:
-		return w->compared ? skip_zeros(w) : walk_zeros(w);
+		return skip_zeros(w);
 	case VMDK_GRAIN_TABLE:
 		return add_tables(w, &m);
 	case VMDK_GRAIN_DIRECTORY:
@@ -656,7 +616,7 @@ vmdk_check_markers(
 
 	if (!e->header.has_footer)
 		return 0;
-	int rc = vmdk_first_marker(e, &w.at, &w.err);
+	int rc = first_marker(e, &w.at, &w.err);
 	while (rc == 0 && w.at < w.end)
 		rc = walk_step(&w);
 	if (rc == 0 && w.at != w.end)
