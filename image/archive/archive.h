@@ -30,14 +30,13 @@ bool image_archive_by_suffix(const char *name);
 
 /* The description and the manifest of an OVA. */
 struct manifest {
-	/* the first of each kind; name is NULL if there is none */
+	/* name is NULL if there is none */
 	struct manifest_file {
 		char *name;
 		char *text;
 		size_t length;
 	} ovf, mf;
-	/* what is wrong with them; without effect in an archive that has only
-	 * one of the two, since that is not an OVA with a manifest */
+	/* what is wrong with them, if the archive has both */
 	int rc;
 	struct image_error why;
 };
@@ -55,20 +54,17 @@ int manifest_note(struct manifest *manifest, struct tar *tar,
 	const struct tar_member *member, struct image_error *err);
 void manifest_free(struct manifest *manifest);
 
-/*
- * For an archive whose image was read without manifest_tap(): returns
- * -EINVAL if it has a manifest.
- */
+/* For an archive whose image was read without manifest_tap(): fail if it has a
+ * manifest. */
 int manifest_unread(const struct manifest *manifest, const char *archive,
 	struct image_error *err);
 
 /*
- * A tap for the bytes of the disk in the member of that name, which stays the
- * caller's, as the manifest does. At the end, when the manifest has all that
- * there is, it has to have a line for the disk, and every line for the disk and
- * for the description has to hold. With strict, one of them has to be by
- * another algorithm than SHA-1. An archive without a description, or without a
- * manifest, is no error.
+ * A tap for the bytes of the disk in the member of that name. The arguments
+ * stay the caller's. At the end, the manifest has to have a line for the disk,
+ * and every line for the disk and for the description has to hold. With strict,
+ * one of them has to be by another algorithm than SHA-1. An archive without a
+ * description, or without a manifest, is no error.
  */
 int manifest_tap(const char *name, const struct manifest *manifest,
 	const struct archive_part *parts, size_t count, bool strict,
@@ -96,9 +92,8 @@ struct member {
 	bool noted;
 	/* how often the description was searched */
 	unsigned searches;
-	/* names of members, for a message */
+	/* names of members, for a message, and whether no more fit */
 	char seen[256];
-	/* no more of them fit */
 	bool seen_all;
 
 	/* the image is in parts, of which `file` is the first */
@@ -119,17 +114,13 @@ struct member {
 	struct image_error err;
 };
 
-/*
- * Find the member how->member, or the first one that is named as an image. *out
- * owns the archive, which is closed after a failure, too.
- */
+/* Find the member how->member, or the first one that is named as an image. *out
+ * owns the archive, which is closed after a failure, too. */
 int member_open(struct image_store *archive, const struct image_open *how,
 	struct member **out, struct image_error *err);
 
-/*
- * Read the headers behind the member. Fails if one of them is another image, or
- * has the same name.
- */
+/* Read the headers behind the member. Fails if one of them is another image, or
+ * has the same name. */
 int member_walk(struct member *m, struct image_error *err);
 
 /*
@@ -147,17 +138,15 @@ struct ovf_file {
 	uint64_t chunk;
 };
 
-/* Returns whether the description names the member of that name. Sets *file. */
+/* Returns whether the description names the member. Sets *file. */
 bool ovf_find(const struct manifest_file *ovf, const char *name,
 	struct ovf_file *file);
 
 /* Bytes of ".000000000". */
 #define OVF_PART 10
 
-/*
- * Returns the number that a name of a part ends with, or -1. There are less
- * than 100,000 parts: other digits are a name's own.
- */
+/* Returns the number that a name of a part ends with, or -1. There are less
+ * than 100,000 parts: other digits are a name's own. */
 int ovf_part(const char *name);
 
 #endif

@@ -265,10 +265,9 @@ levels_of(const struct image_codec *codec)
 int
 image_create_levels(const struct image_create *create)
 {
-	bool zstd = create->packing == IMAGE_PACKING_ZSTD;
-
 	return levels_of(&(struct image_codec){
-		.id = zstd ? IMAGE_CODEC_ZSTD : create->codec,
+		.id = create->packing == IMAGE_PACKING_ZSTD ? IMAGE_CODEC_ZSTD
+							    : create->codec,
 		.small_window = create->small_window,
 		.fast = create->fast});
 }

@@ -36,28 +36,21 @@ struct image_scratch {
 	size_t size;
 };
 
-/*
- * Returns a buffer of at least size bytes, aligned to IMAGE_ALIGN and valid
- * until the next call, with undefined content. Returns NULL if there is not
- * enough memory.
- */
+/* Returns a buffer of at least size bytes, aligned to IMAGE_ALIGN and valid
+ * until the next call, with undefined content; or NULL. */
 void *image_scratch_buffer(struct image_scratch *scratch, size_t size);
 void image_scratch_destroy(struct image_scratch *scratch);
 
-/*
- * Set codec->level to the default if the level is 0. Returns -EINVAL with a
- * message if the codec does not support the level or another member.
- */
+/* Set codec->level to the default if it is 0. Returns -EINVAL if the codec does
+ * not support the level or another member. */
 int image_codec_init(struct image_codec *codec, struct image_error *err);
 
 /*
  * Compress length bytes, at least 1 and at most 8 MiB, into at most room bytes.
  * The result depends only on the codec and the bytes, unless codec->fast.
  *
- * Returns the compressed length if it is at most room.
- * Returns 0 if the result would be longer; a library may stop when fewer than
- * 16 bytes of the room are left.
- * Returns -ENOMEM if there is not enough memory.
+ * Returns the compressed length; 0 if it would be longer, where a library may
+ * stop when fewer than 16 bytes of the room are left; or -ENOMEM.
  */
 int64_t image_compress(const struct image_codec *codec,
 	struct image_scratch *scratch, const void *from, size_t length,
@@ -83,9 +76,8 @@ size_t image_codec_memory(const struct image_codec *codec, size_t length);
  * Decompress exactly length bytes from at most `stored` bytes; bytes may follow
  * the compressed stream inside `stored`, since qcow2 counts sectors.
  *
- * Returns 0 if the stream has exactly length bytes.
- * Returns -EINVAL if the stream is damaged, ends early, or has another length.
- * Returns -ENOMEM if there is not enough memory.
+ * Returns 0; -EINVAL if the stream is damaged, ends early, or has another
+ * length; or -ENOMEM.
  */
 int image_decompress(enum image_codec_id id, struct image_scratch *scratch,
 	const void *from, size_t stored, void *to, size_t length);

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_DECODER_H
 #define HONE_IMAGE_DECODER_H
-/*
- * The decoders of unpack.c. A packed file has members, each with a header and a
- * checksum: the word of gzip for what xz and bzip2 call a stream, and zstd a
- * frame.
- */
+/* The decoders of unpack.c. A packed file has members: the word of gzip for
+ * what xz and bzip2 call a stream, and zstd a frame. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -46,50 +43,44 @@ struct image_decoder {
 	bool (*begins)(const unsigned char *head, size_t length);
 
 	/*
-	 * Returns the length of the member, of `length` bytes or more, that
-	 * begins here; more than `length` if it is not complete; 0 if that
-	 * cannot be found out, if its content is known to be longer than
-	 * *content, or if decode() may accept the whole member and refuse its
-	 * pieces. The bytes may be damaged. If the member is complete, *content
-	 * becomes the most content that it can have, if that is less. NULL:
-	 * members have no lengths.
+	 * Returns the length of the member that begins here; more than `length`
+	 * if it is not complete; 0 if its length cannot be found out, its
+	 * content is longer than *content, or decode() may refuse its pieces
+	 * but not the whole. The bytes may be damaged. Of a complete member,
+	 * *content becomes the most content, if that is less. NULL: members
+	 * have no lengths.
 	 */
 	size_t (*whole)(
 		const unsigned char *in, size_t length, size_t *content);
 
-	/*
-	 * The same for a member that has zeros alone, of any length, whose
-	 * every byte was looked at: sets *zeros to their number. Returns 0 for
-	 * another member. NULL: the bytes of every member are unpacked.
-	 */
+	/* The same for a member that has zeros alone, whose every byte was
+	 * compared: sets *zeros to their number. NULL: all members are
+	 * unpacked. */
 	size_t (*zeros)(
 		const unsigned char *in, size_t length, uint64_t *zeros);
 
 	/*
-	 * Set *size to the bytes of content that the packed file states, or to
-	 * IMAGE_SIZE_UNKNOWN if it states none or something is wrong with it,
-	 * which decode() reports. The store is not a stream. Returns the
-	 * failure of a read, or -ENOMEM. memory: most bytes for an index; with
-	 * a larger one the file states no size. NULL: no file states it.
+	 * Set *size to the bytes of content that the packed file states, in an
+	 * index of at most `memory` bytes, or leave IMAGE_SIZE_UNKNOWN. Damage
+	 * is left to decode(). The store is not a stream. Returns the failure
+	 * of a read, or -ENOMEM. NULL: no file states it.
 	 */
 	int (*size)(struct image_store *store, uint64_t memory, uint64_t *size,
 		struct image_error *err);
 
-	/* NULL: decode() compares that size. Else the content may have another
-	 * one, and this follows the message about it. */
+	/* NULL: decode() compares that size. Else it may be wrong, and this
+	 * ends the message about it. */
 	const char *size_claim;
 
-	/* zeros between two members are allowed if their number is a multiple
-	 * of this; 0: never */
+	/* the zeros between two members are a multiple of this; 0: none */
 	unsigned padding;
 
-	/* Returns the bytes of input that decode() gets next, or more, or all
-	 * that are left; less than 128 KiB. NULL: 1. */
+	/* Returns the bytes of input that decode() needs next, if as many are
+	 * left; less than 128 KiB. NULL: 1. */
 	size_t (*least)(const void *state);
 
-	/* memory is the limit of everything that state refers to; threads: how
-	 * many a decoder may use if its library has threads. Returns -ENOMEM on
-	 * failure. */
+	/* memory: the limit of everything that state refers to. threads: for a
+	 * library that has some. Returns -ENOMEM on failure. */
 	int (*open)(void **state, uint64_t memory, unsigned threads);
 
 	/* Prepare for a member that begins with these bytes. Returns -ENOMEM on
@@ -97,11 +88,11 @@ struct image_decoder {
 	int (*begin)(void *state, const unsigned char *head, size_t length);
 
 	/*
-	 * Decode until the input or the room for the output ends, or the
-	 * member; or return earlier, with some output. Without input, the
-	 * packed bytes have ended. A call that needs more input changes
-	 * nothing. Returns -EINVAL for damaged data and -E2BIG for data that
-	 * needs more memory than the limit, with io->why; or -ENOMEM.
+	 * Decode until the input, the room for the output or the member ends;
+	 * or return earlier, with some output. Without input, the packed bytes
+	 * have ended. A call that needs more input changes nothing. Returns
+	 * -EINVAL if the data is damaged and -E2BIG if it needs more memory
+	 * than the limit, with io->why; or -ENOMEM.
 	 */
 	int (*decode)(void *state, struct image_decode *io);
 

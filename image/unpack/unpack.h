@@ -16,14 +16,14 @@
 /* Enough for the magic of each packing. */
 #define IMAGE_UNPACK_HEAD 6
 
-/* Returns the version of the library that unpacks it, or NULL if this build
- * lacks the library. */
+/* Returns the version of the library that unpacks it; NULL: this build lacks
+ * it. */
 const char *image_unpack_version(enum image_packing packing);
 
 /*
  * Returns the packing that the suffix of the first *length bytes of a name
- * claims, and takes the suffix from *length; or IMAGE_PACKING_NONE. Sets *more
- * to true if another suffix may stand before that one: not before ".tgz".
+ * claims, and takes the suffix from *length. Sets *more to whether another
+ * suffix may stand before that one: not before ".tgz".
  */
 enum image_packing image_unpack_suffix(
 	const char *name, size_t *length, bool *more);
@@ -31,25 +31,20 @@ enum image_packing image_unpack_suffix(
 /* Returns whether the name has the suffix of a packed tar archive: ".tgz". */
 bool image_unpack_is_tar(const char *name);
 
-/* Returns the packing whose magic the bytes begin with, or IMAGE_PACKING_NONE.
- */
+/* Returns the packing whose magic the bytes begin with. */
 enum image_packing image_unpack_by_magic(
 	const unsigned char *head, size_t length);
 
 /*
- * Read what is packed in a stream. The stream fails if a checksum is wrong, if
- * the packed bytes end inside a member, or if something else than zeros and
- * members follows the first member.
+ * Read what is packed in a stream, which the new stream owns; it is closed on
+ * failure too. The new stream fails if a checksum is wrong, if the packed bytes
+ * end inside a member, or if something else than zeros and members follows.
  *
  * threads: how many may unpack beside the reader; 1: the reader alone. Blocks
  * of xz have as many as the memory allows. Members of gzip and zstd have up to
  * 4 if each member is not longer than a twelfth of the memory.
  *
- * memory: bytes of the decoders and of what they have unpacked. malloc() may
- * keep more of what was freed.
- *
- * The new stream owns `packed`, which is closed on failure too. One thread at a
- * time uses the stream.
+ * memory: bytes of the decoders and of what they have unpacked.
  *
  * Returns -ENOTSUP if this build lacks the library.
  */
@@ -77,11 +72,11 @@ int image_refuse_packed(const struct image_store *store,
 	const unsigned char *head, size_t length, struct image_error *err);
 
 /* Returns whether the first `length` bytes of a name end with the suffix, in
- * upper or lower case, and are more than that. */
+ * any case, and are more than that. */
 bool image_name_ends_with(const char *name, size_t length, const char *suffix);
 
-/* Returns whether the name without the suffixes of packings has the suffix of
- * an image: "disk.raw.gz" is named .raw. */
+/* Returns whether the name has the suffix of an image before those of packings:
+ * "disk.raw.gz". */
 bool image_unpack_is_image(const char *name);
 
 /* Returns the length of the name without the suffixes of packings. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One member of gzip (RFC 1952) without a name and a time. Zeros have no
- * library at work: what stands for 1, 2, 4 and so on up to a MiB of them is
- * made once, and each number of zeros is a sum of these.
+ * One member of gzip (RFC 1952) without a name and a time. What stands for 1,
+ * 2, 4 and so on up to a MiB of zeros is made once, and each number of zeros is
+ * a sum of these.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +11,7 @@
 #include "format/packed/packed.h"
 
 #define HEADER 10
-/* makes files as small as those of pigz -6: "Measured" in docs/design/image.md
- */
+/* Files are as small as those of pigz -6: docs/design/image.md, "Measured". */
 #define LEVEL 5
 /* the most input of image_pack() */
 #define PART ((size_t)2 << 20)
@@ -26,47 +25,40 @@
 #define REPEATS 64
 
 struct zeros {
-	/* what stands for 1 << i zeros, its length, and the CRC of as many */
+	/* what stands for 1 << i zeros, and its length */
 	unsigned char *bytes[POWERS];
 	size_t stored[POWERS];
 	/* the last one, many times */
 	unsigned char *repeated;
-	uint32_t crc[64];
+	/* of a zero */
+	uint32_t crc;
 	/* of what has a place */
 	uint32_t all_crc;
 	uint64_t all_length;
 };
 
-/* Set what stands for 1 << i zeros. */
-static int
-make_power(struct zeros *z, struct image_scratch *scratch,
-	const unsigned char *from, unsigned char *to, unsigned i)
-{
-	const struct image_codec codec = {
-		.id = IMAGE_CODEC_ZLIB, .level = LEVEL};
-	struct image_packed packed = {.length = (uint64_t)1 << i};
-	struct image_error err;
-
-	if (image_pack(&codec, scratch, from, to, ROOM, &packed, &err) < 0)
-		return -ENOMEM;
-	z->stored[i] = (size_t)packed.stored;
-	z->crc[i] = packed.crc;
-	z->bytes[i] = malloc(z->stored[i]);
-	if (!z->bytes[i])
-		return -ENOMEM;
-	memcpy(z->bytes[i], to, z->stored[i]);
-	return 0;
-}
-
 static int
 make_powers(struct zeros *z)
 {
+	const struct image_codec codec = {
+		.id = IMAGE_CODEC_ZLIB, .level = LEVEL};
 	struct image_scratch scratch = {0};
+	struct image_error err;
 	unsigned char *from = calloc(1, LARGEST), *to = malloc(ROOM);
 	int rc = from && to ? 0 : -ENOMEM;
 
-	for (unsigned i = 0; rc == 0 && i < POWERS; i++)
-		rc = make_power(z, &scratch, from, to, i);
+	for (unsigned i = 0; rc == 0 && i < POWERS; i++) {
+		struct image_packed packed = {.length = (uint64_t)1 << i};
+		rc = image_pack(
+			&codec, &scratch, from, to, ROOM, &packed, &err);
+		z->stored[i] = (size_t)packed.stored;
+		z->bytes[i] = rc == 0 ? malloc(z->stored[i]) : NULL;
+		if (z->bytes[i])
+			memcpy(z->bytes[i], to, z->stored[i]);
+		else
+			rc = -ENOMEM;
+	}
+	z->crc = from ? image_crc32(from, 1) : 0;
 	image_scratch_destroy(&scratch);
 	free(from);
 	free(to);
@@ -87,9 +79,6 @@ gzip_open(struct packed_sink *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < REPEATS; i++)
 		memcpy(z->repeated + i * length, z->bytes[POWERS - 1], length);
-	for (unsigned i = POWERS; i < 63; i++)
-		z->crc[i] = image_crc32_join(
-			z->crc[i - 1], z->crc[i - 1], (uint64_t)1 << (i - 1));
 	return 0;
 }
 
@@ -139,11 +128,15 @@ gzip_note(struct packed_sink *s, uint64_t zeros,
 	const struct image_packed *part, struct image_error *err)
 {
 	struct zeros *z = s->state;
+	uint32_t crc = z->crc;
 
 	(void)err;
-	for (unsigned i = 0; i < 63; i++)
-		if (zeros >> i & 1)
-			add(z, z->crc[i], (uint64_t)1 << i);
+	for (unsigned i = 0; zeros >> i; i++) {
+		uint64_t power = (uint64_t)1 << i;
+		if (zeros & power)
+			add(z, crc, power);
+		crc = image_crc32_join(crc, crc, power);
+	}
 	if (part)
 		add(z, part->crc, part->length);
 	return 0;

@@ -25,7 +25,7 @@ struct packed_sink {
 	uint64_t position;
 	/* of the parts, and of the zeros in front of them */
 	struct image_ends ends;
-	/* NULL: the file is not a layer */
+	/* NULL: not a layer */
 	struct packed_layer *layer;
 };
 
@@ -86,9 +86,6 @@ int packed_layer_add(struct packed_layer *layer, uint64_t zeros,
 uint64_t packed_layer_tail(const struct packed_layer *layer);
 /* The layer is complete: set its layout, and write an archive of that. */
 int packed_layer_end(struct packed_sink *s, struct image_error *err);
-
-/* Returns what packs so, or NULL if nothing does. */
-const struct packed_kind *packed_kind(enum image_packing packing);
 
 /* As image_format.create, for a raw disk with create->packing. */
 int image_packed_create(struct image_store *store,

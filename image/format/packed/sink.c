@@ -5,7 +5,7 @@
 #include "codec/zero_frame.h"
 #include "format/packed/packed.h"
 
-const struct packed_kind *
+static const struct packed_kind *
 packed_kind(enum image_packing packing)
 {
 	return packing == IMAGE_PACKING_GZIP   ? &packed_gzip

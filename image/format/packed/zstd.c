@@ -108,11 +108,10 @@ static int
 zstd_fill(const struct packed_sink *s, uint64_t host, uint64_t zeros,
 	struct image_error *err)
 {
-	unsigned char *frame =
-		zeros ? malloc(image_zero_frame_size(IMAGE_ZERO_FRAME)) : NULL;
+	unsigned char *frame = malloc(image_zero_frame_size(IMAGE_ZERO_FRAME));
 	int rc = 0;
 
-	if (zeros && !frame)
+	if (!frame)
 		return image_no_memory(err);
 	for (uint64_t left = zeros, n; rc == 0 && left; left -= n) {
 		n = left < IMAGE_ZERO_FRAME ? left : IMAGE_ZERO_FRAME;
