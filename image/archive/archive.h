@@ -4,13 +4,12 @@
 /*
  * Images inside tar archives:
  *
- *   open.c      is it an archive, and which member is the image?
- *   member.c    the store of the member: a map from it to the archive
+ *   member.c    is it an archive, and which member is the image? The store of
+ *               the member: a map from it to the archive
  *   ovf.c       the disks that the description of an OVA names
  *   manifest.c  the digests that an OVA has for its members
  *   tar.c       headers
  */
-#include <pthread.h>
 #include "archive/tar.h"
 #include "blocks/blocks.h"
 
@@ -79,49 +78,6 @@ bool archive_hides_disk(const struct tar_member *file);
 
 /* Returns the name without a leading "./". */
 const char *archive_name(const char *name);
-
-/* A store of the bytes of a member. Its name is "ARCHIVE: MEMBER". */
-struct member {
-	/* below it is the archive */
-	struct image_store store;
-	struct tar_member file;
-	/* the user named the member */
-	bool named;
-	struct manifest manifest;
-	/* all members were looked at for it */
-	bool noted;
-	/* how often the description was searched */
-	unsigned searches;
-	/* names of members, for a message, and whether no more fit */
-	char seen[256];
-	bool seen_all;
-
-	/* the image is in parts, of which `file` is the first */
-	bool joined;
-	char *disk;
-	struct archive_part *parts;
-	size_t n_parts;
-	uint64_t parts_room;
-	/* a manifest that a stream has behind the image is an error */
-	bool unread;
-
-	/* Everything below is used under the lock. */
-	pthread_mutex_t lock;
-	struct tar tar;
-	/* the headers behind the member were read, with this result */
-	bool walked;
-	int rc;
-	struct image_error err;
-};
-
-/* Find the member how->member, or the first one that is named as an image. *out
- * owns the archive, which is closed after a failure, too. */
-int member_open(struct image_store *archive, const struct image_open *how,
-	struct member **out, struct image_error *err);
-
-/* Read the headers behind the member. Fails if one of them is another image, or
- * has the same name. */
-int member_walk(struct member *m, struct image_error *err);
 
 /*
  * The description of an OVA, of which two elements count: <File> names a file,

@@ -205,7 +205,6 @@ needed(const struct manifest *manifest, const char *name)
 	return bits;
 }
 
-/* Create the hashes of these algorithms. */
 static int
 begin(struct digests *digests, unsigned algorithms, struct image_error *err)
 {
@@ -280,7 +279,6 @@ refuse(int rc, struct image_error *err)
 /* Bytes of lines that are read for all parts of a disk: some 30 s. */
 #define MAX_LINES ((uint64_t)32 << 30)
 
-/* Check a line for a file that has these digests. */
 static int
 check_line(const struct verified *v, const struct line *line,
 	const struct digests *digests, struct image_error *err)
@@ -366,7 +364,6 @@ verify(struct verified *v, struct image_error *err)
 	return rc;
 }
 
-/* Begin the digests of a part. */
 static int
 begin_part(struct verified *v, struct image_error *err)
 {

@@ -3,15 +3,51 @@
  * in parts is one store of several members, which come in order. */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "archive/archive.h"
 #include "blocks/blocks.h"
 #include "format/formats.h"
+#include "unpack/unpack.h"
 
 /* Shortens a name from the archive, so that the message fits. */
 #define NAME "'%.200s'"
+
+/* A store of the bytes of a member. Its name is "ARCHIVE: MEMBER". */
+struct member {
+	/* below it is the archive */
+	struct image_store store;
+	struct tar_member file;
+	/* the user named the member */
+	bool named;
+	struct manifest manifest;
+	/* all members were looked at for it */
+	bool noted;
+	/* how often the description was searched */
+	unsigned searches;
+	/* names of members, for a message, and whether no more fit */
+	char seen[256];
+	bool seen_all;
+
+	/* the image is in parts, of which `file` is the first */
+	bool joined;
+	char *disk;
+	struct archive_part *parts;
+	size_t n_parts;
+	uint64_t parts_room;
+	/* a manifest that a stream has behind the image is an error */
+	bool unread;
+
+	/* Everything below is used under the lock. */
+	pthread_mutex_t lock;
+	struct tar tar;
+	/* the headers behind the member were read, with this result */
+	bool walked;
+	int rc;
+	struct image_error err;
+};
 
 static struct member *
 of(struct image_store *store)
@@ -122,7 +158,6 @@ is_part_of(const char *name, const char *disk, size_t length)
 	       memcmp(name, disk, length) == 0;
 }
 
-/* Append a part of the image, or the only member that has it. */
 static int
 append(struct member *m, const struct tar_member *file, struct image_error *err)
 {
@@ -182,7 +217,6 @@ check_parts(const struct member *m, uint64_t size, struct image_error *err)
 		size, m->disk, file.size);
 }
 
-/* Set the name of the disk, and that of the store. */
 static int
 rename_store(struct member *m, struct image_error *err)
 {
@@ -198,7 +232,6 @@ rename_store(struct member *m, struct image_error *err)
 	return 0;
 }
 
-/* Make one image of all parts. */
 static int
 join_parts(struct member *m, struct image_error *err)
 {
@@ -444,7 +477,9 @@ walk(struct member *m, struct image_error *err)
 	return rc == 0 && m->joined ? join_parts(m, err) : rc;
 }
 
-int
+/* Read the headers behind the member. Fails if one of them is another image, or
+ * has the same name. */
+static int
 member_walk(struct member *m, struct image_error *err)
 {
 	pthread_mutex_lock(&m->lock);
@@ -523,7 +558,6 @@ not_found(const struct member *m, const char *wanted, struct image_error *err)
 		m->seen);
 }
 
-/* The member is a part of an image. */
 static int
 begin_parts(struct member *m, const char *wanted, struct image_error *err)
 {
@@ -605,7 +639,9 @@ search(struct member *m, const char *wanted, struct image_error *err)
 	return rc;
 }
 
-int
+/* Find the member how->member, or the first one that is named as an image. *out
+ * owns the archive, which is closed after a failure, too. */
+static int
 member_open(struct image_store *archive, const struct image_open *how,
 	struct member **out, struct image_error *err)
 {
@@ -614,7 +650,8 @@ member_open(struct image_store *archive, const struct image_open *how,
 	*out = NULL;
 	if (!m) {
 		image_store_close(archive);
-		return image_no_memory(err);
+		image_no_memory(err);
+		return -ENOMEM;
 	}
 	pthread_mutex_init(&m->lock, NULL);
 	m->store.ops = &member_ops;
@@ -642,4 +679,143 @@ member_open(struct image_store *archive, const struct image_open *how,
 	m->store.requests = archive->requests;
 	*out = m;
 	return 0;
+}
+
+bool
+image_archive_by_suffix(const char *name)
+{
+	size_t length = image_unpack_name(name);
+
+	return image_name_ends_with(name, length, ".tar") ||
+	       image_name_ends_with(name, length, ".ova") ||
+	       image_unpack_is_tar(name);
+}
+
+/* A damaged header is an error, as in a file named .tar. */
+static bool
+begins(const unsigned char *head, size_t length)
+{
+	return tar_begins(head, length) ||
+	       (tar_has_magic(head, length) &&
+		       !image_format_by_magic(head, length));
+}
+
+static int
+decide(struct image_store *store, const struct image_open *how, bool *archive,
+	struct image_error *err)
+{
+	enum image_layer layer = image_store_origin(store)->layer;
+
+	*archive = layer == IMAGE_LAYER_ARCHIVE;
+	if (layer)
+		return 0;
+	*archive = how->member || (how->packing != IMAGE_PACKING_NONE &&
+					  image_archive_by_suffix(store->name));
+	/* A guest chooses the first bytes of a disk, also of one that is packed
+	 * in a file of such a name. */
+	if (*archive || !image_bytes_decide(store, how) ||
+		image_unpack_is_image(store->name) ||
+		store->name[image_unpack_name(store->name)])
+		return 0;
+	int rc = image_store_head(store, err);
+	if (rc == 0)
+		*archive = begins(store->head, store->head_length);
+	return rc;
+}
+
+/* Replace the member by one whose bytes are verified as they pass. */
+static int
+verify_member(struct member *m, const struct image_open *how,
+	struct image_store **out, struct image_error *err)
+{
+	struct image_tap *tap = NULL;
+	int rc = 0;
+
+	if (m->file.sparse)
+		rc = image_fail(err, m->store.name, -EINVAL,
+			"is sparse, and the members of an OVA are not");
+	if (rc == 0)
+		rc = manifest_tap(m->store.name, &m->manifest, m->parts,
+			m->n_parts, how->untrusted && !how->expect, &tap, err);
+	if (rc < 0) {
+		image_store_close(&m->store);
+		return rc;
+	}
+	*out = &m->store;
+	rc = image_blocks_once(out, how->memory, tap, err);
+	/* The store below has the name. */
+	if (rc == 0)
+		(*out)->member = m->store.member;
+	return rc;
+}
+
+/*
+ * Returns whether the archive is an OVA with a manifest. A stream may be one if
+ * it has a part of it before the image. Archives of other kinds have such
+ * files, too, and their images may be sparse.
+ */
+static bool
+has_manifest(const struct member *m)
+{
+	bool ovf = m->manifest.ovf.name, mf = m->manifest.mf.name;
+
+	if (!m->store.forward || m->file.sparse)
+		return ovf && mf;
+	return ovf || mf;
+}
+
+/* Closes the store on failure. */
+static int
+open_member(struct image_store **store, const struct image_open *how,
+	bool verify, struct image_error *err)
+{
+	struct member *m;
+
+	/* A layer has a digest, and no manifest of an OVA. */
+	verify &= !image_store_origin(*store)->layer;
+	image_blocks_spill(*store, how->spill);
+	int rc = member_open(*store, how, &m, err);
+	if (rc < 0)
+		return rc;
+	/* Only the headers of a file are read; a stream is read to its end. */
+	if (!m->store.below->forward)
+		rc = member_walk(m, err);
+	if (rc < 0) {
+		image_store_settle(&m->store, err);
+		image_store_close(&m->store);
+		return rc;
+	}
+	if (verify && has_manifest(m))
+		return verify_member(m, how, store, err);
+	m->unread = verify && m->store.below->forward;
+	*store = &m->store;
+	return 0;
+}
+
+/* Closes the store on failure. */
+static int
+archive_store(struct image_store **store, const struct image_open *how,
+	bool verify, struct image_error *err)
+{
+	bool archive;
+
+	int rc = decide(*store, how, &archive, err);
+	if (rc < 0)
+		image_store_close(*store);
+	else if (archive)
+		rc = open_member(store, how, verify, err);
+	return rc < 0 || !archive ? rc : image_unpack_store(store, how, err);
+}
+
+int
+image_unwrap_store(struct image_store **store, const struct image_open *how,
+	bool verify, struct image_error *err)
+{
+	int rc = image_unpack_store(store, how, err);
+
+	if (rc == 0)
+		rc = archive_store(store, how, verify, err);
+	if (rc < 0)
+		*store = NULL;
+	return rc;
 }

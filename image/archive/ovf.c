@@ -63,7 +63,6 @@ next_element(struct image_span *text, struct image_span *name,
 	}
 }
 
-/* Take the next attribute of an element: NAME="VALUE". */
 static bool
 next_attribute(struct image_span *inside, struct image_span *name,
 	struct image_span *value)

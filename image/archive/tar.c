@@ -136,7 +136,6 @@ fail_short(const struct tar *tar, uint64_t offset, struct image_error *err)
 	return -EIO;
 }
 
-/* Read exactly length bytes. */
 static int
 read_at(struct tar *tar, uint64_t offset, void *buf, size_t length,
 	struct image_error *err)
@@ -343,7 +342,6 @@ parse_decimal(const char *text, size_t length, uint64_t *value)
 	return length && *value <= INT64_MAX;
 }
 
-/* Set a name that is not set yet. */
 static const char *
 set_name(char **name, const char *value, size_t length)
 {
@@ -479,7 +477,6 @@ parse_pax(struct extra *extra, char *text, size_t length, bool global)
 	return NULL;
 }
 
-/* Read what an extended header or a long name has. */
 static int
 read_extra(struct tar *tar, const struct header *h, uint64_t size,
 	struct extra *extra, struct image_error *err)
@@ -687,7 +684,6 @@ set_file(struct tar *tar, const struct header *h, struct extra *extra,
 		   : rc;
 }
 
-/* Set everything but the name. */
 static int
 set_member(struct tar *tar, const struct header *h, struct extra *extra,
 	struct tar_member *member, struct image_error *err)
@@ -741,7 +737,6 @@ finish_member(struct tar *tar, const struct header *h, struct extra *extra,
 	return rc < 0 ? rc : pass(tar, member->from, err);
 }
 
-/* Fail if anything but zeros follows. */
 static int
 check_rest(struct tar *tar, unsigned char *buf, struct image_error *err)
 {

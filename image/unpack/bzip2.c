@@ -6,47 +6,33 @@
 #include <stdlib.h>
 #include "unpack/decoder.h"
 
-struct bzip2 {
-	bz_stream stream;
-	bool begun;
-};
-
 static int
 bzip2_open(void **state, uint64_t memory, unsigned threads)
 {
 	/* Blocks of 900 KB need 3.7 MB, which is below every limit. */
 	(void)memory;
 	(void)threads;
-	*state = calloc(1, sizeof(struct bzip2));
+	*state = calloc(1, sizeof(bz_stream));
 	return *state ? 0 : -ENOMEM;
-}
-
-static void
-end(struct bzip2 *bzip2)
-{
-	if (bzip2->begun)
-		BZ2_bzDecompressEnd(&bzip2->stream);
-	bzip2->begun = false;
 }
 
 static int
 bzip2_begin(void *state, const unsigned char *head, size_t length)
 {
-	struct bzip2 *bzip2 = state;
+	bz_stream *stream = state;
 
 	(void)head;
 	(void)length;
-	end(bzip2);
-	bzip2->stream = (bz_stream){0};
-	bzip2->begun = BZ2_bzDecompressInit(&bzip2->stream, 0, 0) == BZ_OK;
-	return bzip2->begun ? 0 : -ENOMEM;
+	/* No effect without a stream that was begun. */
+	BZ2_bzDecompressEnd(stream);
+	*stream = (bz_stream){0};
+	return BZ2_bzDecompressInit(stream, 0, 0) == BZ_OK ? 0 : -ENOMEM;
 }
 
 static int
 bzip2_decode(void *state, struct image_decode *io)
 {
-	struct bzip2 *bzip2 = state;
-	bz_stream *stream = &bzip2->stream;
+	bz_stream *stream = state;
 	unsigned room =
 		io->out_left < UINT32_MAX ? (unsigned)io->out_left : UINT32_MAX;
 
@@ -71,7 +57,7 @@ bzip2_decode(void *state, struct image_decode *io)
 static void
 bzip2_close(void *state)
 {
-	end(state);
+	BZ2_bzDecompressEnd(state);
 	free(state);
 }
 

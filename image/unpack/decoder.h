@@ -110,10 +110,6 @@ int image_unpack_resume(enum image_packing packing, struct image_stream *packed,
 	uint64_t memory, unsigned threads, uint64_t offset,
 	struct image_stream **out, struct image_error *err);
 
-/* xz_size.c: `size` of the decoder of xz. */
-int image_xz_size(struct image_store *store, uint64_t memory, uint64_t *size,
-	struct image_error *err);
-
 #define IMAGE_PACKING_ROW(id, name, ...)                                       \
 	extern const struct image_decoder image_decoder_##name;
 #include "unpack/packings.def"

@@ -34,7 +34,6 @@
 #define REPEAT_MOST 8704
 /* hone writes zeros as blocks of two lengths. */
 #define REPEATS 4
-/* A CRC and a length of 32 bits each. */
 #define TRAILER_LENGTH 8
 /* The most content of a block of bgzip. */
 #define BGZIP_CONTENT 65536
@@ -145,7 +144,6 @@ bounded(size_t length)
 	return length < UINT32_MAX ? (uInt)length : UINT32_MAX;
 }
 
-/* Record bytes that zlib took. */
 static void
 record(struct gunzip *g, const unsigned char *bytes, size_t length)
 {
@@ -203,7 +201,6 @@ end_record(struct gunzip *g)
 	g->next = (g->next + 1) % REPEATS;
 }
 
-/* Returns whether the next bits are those of the block. */
 static bool
 repeats(const struct gunzip *g, const struct repeat *repeat,
 	const struct image_decode *io)
@@ -225,7 +222,6 @@ repeats(const struct gunzip *g, const struct repeat *repeat,
 	return true;
 }
 
-/* Returns whether the next block may be a known one. */
 static bool
 may_repeat(const struct gunzip *g)
 {
@@ -239,7 +235,6 @@ gzip_least(const void *state)
 	return may_repeat(state) ? REPEAT_MOST : 1;
 }
 
-/* Leave out the next block, if it is known. */
 static void
 leave_out(struct gunzip *g, struct image_decode *io)
 {
@@ -267,7 +262,6 @@ leave_out(struct gunzip *g, struct image_decode *io)
 	inflatePrime(&g->stream, (int)g->left, g->byte >> (8 - g->left));
 }
 
-/* Returns what inflate() returns. */
 static int
 run(struct gunzip *g, struct image_decode *io, int flush)
 {

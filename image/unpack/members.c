@@ -125,7 +125,6 @@ grow(struct job *job, size_t most)
 	return true;
 }
 
-/* Unpack one member, and set *used to its length. */
 static bool
 unpack_member(const struct members *m, void *state, struct job *job,
 	const unsigned char *in, size_t left, size_t *used)
@@ -276,7 +275,6 @@ look(struct members *m)
 	}
 }
 
-/* Returns the room behind the input. */
 static size_t
 make_room(struct members *m)
 {
@@ -438,7 +436,6 @@ free_contents(struct members *m)
 	}
 }
 
-/* Read the rest of the file one member after the other. */
 static int
 begin_rest(struct members *m, struct image_error *err)
 {

@@ -16,13 +16,6 @@ struct rounds {
 	enum image_packing list[IMAGE_ROUNDS];
 };
 
-static int
-too_many(const struct image_store *store, struct image_error *err)
-{
-	return image_fail(err, store->name, -E2BIG,
-		"is packed more than %d times", IMAGE_ROUNDS);
-}
-
 unsigned
 image_unpack_rounds(const struct image_store *store)
 {
@@ -33,7 +26,6 @@ image_unpack_rounds(const struct image_store *store)
 	return count;
 }
 
-/* Set the rounds that the suffixes of the name say. */
 static int
 rounds_of_name(const struct image_store *store, struct rounds *rounds,
 	struct image_error *err)
@@ -47,13 +39,13 @@ rounds_of_name(const struct image_store *store, struct rounds *rounds,
 		if (packing == IMAGE_PACKING_NONE)
 			return 0;
 		if (image_unpack_rounds(store) + rounds->count == IMAGE_ROUNDS)
-			return too_many(store, err);
+			return image_fail(err, store->name, -E2BIG,
+				"is packed more than %d times", IMAGE_ROUNDS);
 		rounds->list[rounds->count++] = packing;
 	}
 	return 0;
 }
 
-/* Set the rounds that the user chose. */
 static void
 rounds_of_user(const struct image_open *how, struct rounds *rounds)
 {
@@ -77,7 +69,6 @@ image_bytes_decide(
 	return origin->served || !image_is_disk_name(origin->name);
 }
 
-/* Set the packing that the first bytes have, if there is one. */
 static int
 round_of_bytes(struct image_store *store, struct rounds *rounds,
 	struct image_error *err)
@@ -112,28 +103,6 @@ choose(struct image_store *store, const struct image_open *how,
 	return rc;
 }
 
-/*
- * Returns the memory of one round: the decoders with a large window share it.
- */
-static uint64_t
-share(const struct rounds *rounds, const struct image_open *how)
-{
-	uint64_t memory = image_memory(how->memory).unpack;
-	unsigned large = 0;
-
-	for (unsigned i = 0; i < rounds->count; i++)
-		large += rounds->list[i] == IMAGE_PACKING_XZ ||
-			 rounds->list[i] == IMAGE_PACKING_ZSTD;
-	return large > 1 ? memory / large : memory;
-}
-
-static bool
-may_have_holes(const struct rounds *rounds)
-{
-	return rounds->count == 1 &&
-	       image_unpack_decoder(rounds->list[0])->zeros;
-}
-
 /* Owns the stream, and closes it on failure. */
 static int
 unpack_stream(struct image_stream *stream, const struct rounds *rounds,
@@ -143,13 +112,21 @@ unpack_stream(struct image_stream *stream, const struct rounds *rounds,
 	/* A look at an image needs few bytes. Further threads have buffers,
 	 * which only the single round of a file has memory for. One thread
 	 * reports no holes, so a single CPU has two for a packing with any. */
-	unsigned cpus = image_cpus();
-	unsigned threads = how->inspect || rounds->count > 1     ? 1
-			   : how->threads                        ? how->threads
-			   : cpus > 1 || !may_have_holes(rounds) ? cpus
-								 : 2;
-	uint64_t memory = share(rounds, how);
+	unsigned cpus = image_cpus(), large = 0;
+	bool holes = image_unpack_decoder(rounds->list[0])->zeros;
+	unsigned threads = how->inspect || rounds->count > 1 ? 1
+			   : how->threads                    ? how->threads
+			   : cpus > 1 || !holes              ? cpus
+							     : 2;
+	uint64_t memory = image_memory(how->memory).unpack;
 	int rc = 0;
+
+	/* The decoders with a large window share the memory. */
+	for (unsigned i = 0; i < rounds->count; i++)
+		large += rounds->list[i] == IMAGE_PACKING_XZ ||
+			 rounds->list[i] == IMAGE_PACKING_ZSTD;
+	if (large > 1)
+		memory /= large;
 
 	for (unsigned i = 0; rc == 0 && i < rounds->count; i++) {
 		stream->trailing = how->trailing;
@@ -288,7 +265,6 @@ image_unpack_is_image(const char *name)
 	return image_has_suffix(shorter);
 }
 
-/* Append the name of a packing to a list. */
 static void
 append(char *list, size_t size, enum image_packing packing)
 {

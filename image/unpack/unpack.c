@@ -42,17 +42,6 @@ image_name_ends_with(const char *name, size_t length, const char *suffix)
 	       strncasecmp(name + length - n, suffix, n) == 0;
 }
 
-bool
-image_unpack_is_tar(const char *name)
-{
-	size_t length = strlen(name);
-
-	for (int i = FIRST; i < IMAGE_PACKINGS; i++)
-		if (image_name_ends_with(name, length, packings[i].tar))
-			return true;
-	return false;
-}
-
 enum image_packing
 image_unpack_suffix(const char *name, size_t *length, bool *more)
 {
@@ -68,6 +57,17 @@ image_unpack_suffix(const char *name, size_t *length, bool *more)
 		return (enum image_packing)i;
 	}
 	return IMAGE_PACKING_NONE;
+}
+
+bool
+image_unpack_is_tar(const char *name)
+{
+	size_t length = strlen(name);
+	bool more;
+
+	return image_unpack_suffix(name, &length, &more) !=
+		       IMAGE_PACKING_NONE &&
+	       !more;
 }
 
 enum image_packing
@@ -167,7 +167,6 @@ take(struct unpacking *u, size_t length)
 	u->offset += length;
 }
 
-/* Skip zeros, and count them. */
 static int
 skip_zeros(struct unpacking *u, uint64_t *zeros, struct image_error *err)
 {
@@ -220,7 +219,6 @@ leave_rest(struct unpacking *u, uint64_t zeros, struct image_error *err)
 	return 0;
 }
 
-/* Begin the next member, if there is one. */
 static int
 begin_member(struct unpacking *u, struct image_error *err)
 {

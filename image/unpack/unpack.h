@@ -8,7 +8,6 @@
  *   unpack.c   one member after the other, by a decoder of decoder.h: gzip.c,
  *              xz.c, zstd.c, bzip2.c
  *   members.c  several members at once, by threads
- *   xz_size.c  how many bytes an xz file has
  */
 #include "store/store.h"
 #include "store/stream.h"

@@ -39,7 +39,6 @@ static const unsigned size_bytes[] = {1, 2, 4, 8};
 #define TABLE_END 9
 #define TABLE_END_MAGIC 0x8f92eab1u
 #define MAX_ROWS 0x8000000u
-/* Rows that are read at a time. */
 #define ROWS ((size_t)8192)
 
 struct zstd {
@@ -69,15 +68,9 @@ window_of(const unsigned char *head)
 		uint64_t base = (uint64_t)1 << (10 + (head[5] >> 3));
 		return base + (base >> 3) * (head[5] & 7);
 	}
-	const unsigned char *field = head + 5 + id_bytes[descriptor & 3];
-	uint64_t size = 0;
-	for (unsigned i = 0; i < size_bytes[descriptor >> 6]; i++)
-		size |= (uint64_t)field[i] << 8 * i;
-	/* Two bytes begin at 256. */
-	return descriptor >> 6 == 1 ? size + 256 : size;
+	return ZSTD_getFrameContentSize(head, IMAGE_MEMBER_HEAD);
 }
 
-/* Returns the offset of the first block of a frame. */
 static size_t
 first_block(const unsigned char *in)
 {
