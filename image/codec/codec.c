@@ -15,7 +15,6 @@
 #include "format/bytes.h"
 #include "store/store.h"
 
-/* One library that compresses. */
 struct encoder {
 	/* for messages */
 	const char *name;
@@ -329,7 +328,6 @@ image_compress(const struct image_codec *codec, struct image_scratch *scratch,
 /* The most bytes of a block of deflate that is not compressed. */
 #define STORED_MAX 65535
 
-/* Write blocks of deflate that hold the bytes as they are. */
 static size_t
 store_blocks(const unsigned char *from, size_t length, unsigned char *to)
 {

@@ -52,7 +52,6 @@ take_word(const char *text, char *word)
 	return text + length + (text[length] == '/');
 }
 
-/* Set layer->platform to the members of the config. */
 static int
 set_platform(
 	struct packed_layer *layer, const char *name, struct image_error *err)

@@ -81,7 +81,6 @@ find_hole(const struct vmdk_extent *e, uint32_t sector, bool *inside,
 	return rc;
 }
 
-/* Compare a redundant grain table with the table of the directory. */
 static int
 compare_tables(struct check *k, uint64_t index, uint32_t redundant,
 	struct image_error *err)
@@ -158,7 +157,6 @@ check_redundant(struct check *k, struct image_error *err)
 	return rc;
 }
 
-/* Mark grains of a table. */
 static void
 use_grains(struct check *k, uint64_t index, const struct vmdk_run *run)
 {
@@ -195,7 +193,6 @@ check_grains(struct check *k, uint64_t index, struct image_error *err)
 	return 0;
 }
 
-/* Check what is in the window. */
 static int
 check_window(struct check *k, struct image_error *err)
 {
@@ -225,7 +222,6 @@ check_window(struct check *k, struct image_error *err)
 	return rc;
 }
 
-/* Check the tables of a sparse file. */
 static int
 walk(struct check *k, struct image_error *err)
 {

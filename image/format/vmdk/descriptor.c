@@ -72,7 +72,6 @@ refuse_line(const struct parser *p, const char *line)
 		p->line, line);
 }
 
-/* Remove blanks at both ends of the text. */
 static char *
 trim(char *text)
 {
@@ -122,26 +121,21 @@ set_text(struct parser *p, char **field, const char *key, char *value)
  * Xen Orchestra writes the CID in decimal digits. Eight of them may be either,
  * and the CID is not used without a parent.
  */
-static bool
-parse_cid(const char *value, bool parent, uint64_t *number)
-{
-	if (parse_number(value, 16, number) && *number <= UINT32_MAX)
-		return true;
-	return !parent && strlen(value) <= 10 &&
-	       parse_number(value, 10, number) && *number <= UINT32_MAX;
-}
-
 static int
 set_cid(struct parser *p, bool *has, uint32_t *cid, const char *key,
 	const char *value)
 {
+	bool parent = has == &p->has_parent_cid;
 	uint64_t number;
 
 	if (*has)
 		return image_damaged(p->err, p->name, -EINVAL,
 			"line %u of its descriptor has a second %s", p->line,
 			key);
-	if (!parse_cid(value, has == &p->has_parent_cid, &number))
+	if ((!parse_number(value, 16, &number) || number > UINT32_MAX) &&
+		(parent || strlen(value) > 10 ||
+			!parse_number(value, 10, &number) ||
+			number > UINT32_MAX))
 		return image_damaged(p->err, p->name, -EINVAL,
 			"%s '%.32s' of its descriptor is not a hexadecimal "
 			"number of 32 bits",
@@ -257,14 +251,6 @@ parse_extent(struct parser *p, const char *whole, char *rest)
 	return add_line(p, &line);
 }
 
-/* Other programs read a line with such a word as an extent. */
-static bool
-is_access(const char *word, size_t length)
-{
-	return (length == 2 && strncasecmp(word, "RW", 2) == 0) ||
-	       (length == 6 && strncasecmp(word, "RDONLY", 6) == 0);
-}
-
 static int
 parse_line(struct parser *p, char *line)
 {
@@ -275,7 +261,9 @@ parse_line(struct parser *p, char *line)
 		return 0;
 	snprintf(whole, sizeof(whole), "%s", line);
 	size_t length = strcspn(line, " \t");
-	if (is_access(line, length)) {
+	/* Other programs read a line with such a word as an extent. */
+	if ((length == 2 && strncasecmp(line, "RW", 2) == 0) ||
+		(length == 6 && strncasecmp(line, "RDONLY", 6) == 0)) {
 		/* OpenStack's inspector splits at blanks alone. */
 		if (p->strict && line[length] != ' ')
 			return refuse_line(p, whole);
@@ -296,19 +284,6 @@ parse_line(struct parser *p, char *line)
 	if (*key != '\0' && !strpbrk(key, " \t"))
 		return parse_field(p, key, trim(equals + 1));
 	return p->strict ? refuse_line(p, whole) : 0;
-}
-
-static int
-parse_lines(struct parser *p, char *text)
-{
-	int rc = 0;
-
-	while (rc == 0 && text) {
-		char *line = strsep(&text, "\n");
-		p->line++;
-		rc = parse_line(p, line);
-	}
-	return rc;
 }
 
 /*
@@ -407,18 +382,18 @@ vmdk_parse_descriptor(const char *text, size_t length, const char *name,
 	char *copy = strndup(text, end);
 	if (!copy)
 		return image_no_memory(err);
-	int rc = parse_lines(&p, copy);
+	char *rest = copy;
+	int rc = 0;
+	while (rc == 0 && rest) {
+		p.line++;
+		rc = parse_line(&p, strsep(&rest, "\n"));
+	}
 	free(copy);
 	if (rc == -ENOMEM)
 		return rc;
 	/* Any line may have the encoding. A byte that is not text is the reason
 	 * why its line is not understood. */
-	struct image_error of_bytes = {.refused = false};
-	p.err = &of_bytes;
 	int bytes = check_bytes(&p, text, end, length);
-	p.err = err;
-	if (bytes < 0)
-		*err = of_bytes;
 	if (bytes < 0 || rc < 0)
 		return bytes < 0 ? bytes : rc;
 	/*

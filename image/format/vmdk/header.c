@@ -119,7 +119,6 @@ parse_places(const unsigned char *raw, const char *name, struct vmdk_header *h,
 	return 0;
 }
 
-/* Check the header that the first sector of a sparse extent holds. */
 static int
 parse_header(const unsigned char *raw, const char *name,
 	struct vmdk_header *header, struct image_error *err)

@@ -6,7 +6,6 @@
 #include "format/source.h"
 #include "format/vmdk/vmdk.h"
 
-/* Returns whether the range ends past the end of the store. */
 static bool
 is_past_end(const struct image_store *store, uint64_t offset, uint64_t length)
 {
@@ -260,7 +259,6 @@ lookup_sparse(struct vmdk_source *v, const struct vmdk_extent *e, uint64_t at,
 	return rc;
 }
 
-/* Returns the extent with the byte of the disk. */
 static const struct vmdk_extent *
 find_extent(const struct vmdk_source *v, uint64_t guest)
 {

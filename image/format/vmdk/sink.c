@@ -216,7 +216,6 @@ grow(struct sink *s, uint64_t tables, struct image_error *err)
 	return 0;
 }
 
-/* Append the table of the grains that were placed last. */
 static int
 finish_table(struct sink *s, struct image_error *err)
 {
@@ -340,7 +339,6 @@ put_descriptor(const struct sink *s, char *to, size_t room)
 	(void)n;
 }
 
-/* Write the header and the descriptor. */
 static int
 write_head(struct sink *s, struct image_error *err)
 {

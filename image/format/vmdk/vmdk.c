@@ -79,7 +79,6 @@ utf8_name(const struct vmdk_descriptor *descriptor, const char *name)
 	return NULL;
 }
 
-/* Set the size of the disk by the lines of the descriptor. */
 static int
 set_size(struct vmdk_source *v, struct image_error *err)
 {
@@ -261,8 +260,6 @@ open_extents(struct vmdk_source *v, const struct image_open *how,
 		v->base.data = v->extents[0].store;
 	return rc;
 }
-
-/* Opens a VMDK image as a source, and describes it. */
 
 /* Shortens a text from the image, so that the message fits into its buffer. */
 #define TEXT "%.100s"
@@ -450,7 +447,6 @@ check_place(const struct vmdk_source *v, uint64_t offset, const char *text,
 	return 0;
 }
 
-/* Read and parse the descriptor at an offset of the store. */
 static int
 read_descriptor(struct vmdk_source *v, uint64_t offset, uint64_t bytes,
 	struct image_error *err)

@@ -321,7 +321,6 @@ add_table(struct vmdk_walk *w)
 	return rc;
 }
 
-/* The tables behind a marker. */
 static int
 add_tables(struct vmdk_walk *w, const struct marker *m)
 {
@@ -386,7 +385,6 @@ is_complete(const struct vmdk_walk *w, const struct passed *p, uint64_t index)
 	return true;
 }
 
-/* Returns whether the entry of the directory agrees with the markers. */
 static bool
 agrees(const struct vmdk_walk *w, uint64_t index)
 {
@@ -509,7 +507,6 @@ skip_zeros(struct vmdk_walk *w)
 	return 0;
 }
 
-/* Follow one marker. */
 static int
 walk_step(struct vmdk_walk *w)
 {
