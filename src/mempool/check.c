@@ -40,7 +40,6 @@ hone_mempool_count(struct hone_mempool *pool, struct hone_mempool_stats *stats)
 	hone_mempool_unlock(pool);
 }
 
-/* Cuts a number to what is left of the capacity. */
 static void
 cut(size_t *n, size_t *left)
 {
@@ -80,7 +79,6 @@ hone_mempool_iterate(struct hone_mempool *pool,
 		fn(hone_mempool_object(pool, i), i, arg);
 }
 
-/* An audit in progress. */
 struct audit {
 	struct hone_mempool *pool;
 	struct hone_mempool_findings *findings;

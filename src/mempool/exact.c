@@ -63,7 +63,6 @@ wait_a_little(size_t turn)
 	}
 }
 
-/* Waits until the search that has claimed this cache has gone. */
 static void
 wait_for_search(struct hone_cache *c)
 {

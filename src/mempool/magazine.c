@@ -18,7 +18,6 @@ hone_mempool_pour(const struct hone_mempool *pool,
 	b->count -= k;
 }
 
-/* Loads another magazine and returns the one that was loaded. */
 static struct hone_mempool_magazine *
 unload(struct hone_cache *c, struct hone_mempool_magazine *other)
 {
@@ -78,7 +77,7 @@ hone_mempool_get_magazine(struct hone_mempool_cache *cache)
 	return m;
 }
 
-/* Checks the objects of a magazine and removes those that must not be put. */
+/* Removes the objects that must not be put. */
 static void
 watch(struct hone_mempool *pool, struct hone_mempool_magazine *m)
 {
@@ -160,7 +159,6 @@ take_from_head(struct hone_cache *c, void **objs, size_t k)
 	hone_mempool_add(&c->n_reserved, -k);
 }
 
-/* Passes the head of the reserve on if it is empty. */
 static void
 trim(struct hone_cache *c)
 {

@@ -147,9 +147,7 @@ begin(void)
 	know_forks();
 	if (knows_forks && !has_key)
 		has_key = pthread_key_create(&key, end_of_thread) == 0;
-	if (last_id == SIZE_MAX)
-		return false;
-	return has_key;
+	return last_id < SIZE_MAX && has_key;
 }
 
 /* The key of a library that is unloaded must not outlive the code. */
@@ -234,45 +232,24 @@ hone_mempool_unlist(struct hone_mempool *pool)
 	return done;
 }
 
-static struct table *
-new_table(size_t places)
-{
-	struct table *table;
-
-	table = calloc(1, sizeof(*table) + places * sizeof(table->places[0]));
-	if (table)
-		table->mask = places - 1;
-	return table;
-}
-
-/* Returns how many caches this thread still has. */
+/* Returns how many caches this thread still has; copies them if `to` is set. */
 static size_t
-count_own(const struct table *table)
+keep_own(struct table *to, const struct table *from)
 {
 	size_t n = 0;
 
 	lock();
-	for (size_t i = 0; i <= table->mask; i++)
-		n += find(table->places[i].id) &&
-		     is_own(table->places[i].cache);
-	unlock();
-	return n;
-}
-
-/* Copies the caches that this thread still has. */
-static void
-copy_own(struct table *to, struct table *from)
-{
-	lock();
 	for (size_t i = 0; i <= from->mask; i++) {
-		struct own *own = &from->places[i];
+		const struct own *own = &from->places[i];
 
-		if (find(own->id) && is_own(own->cache)) {
+		if (!find(own->id) || !is_own(own->cache))
+			continue;
+		n++;
+		if (to)
 			*place(to, own->id) = *own;
-			to->n++;
-		}
 	}
 	unlock();
+	return n;
 }
 
 /* Returns a table that has a free place for one more; NULL without memory. */
@@ -284,24 +261,22 @@ with_room(struct table *table)
 
 	if (table && (table->n + 1) * 4 <= (table->mask + 1) * 3)
 		return table;
-	n = table ? count_own(table) : 0;
+	n = table ? keep_own(NULL, table) : 0;
 	/* Pools may have gone. Half of the places are for others. */
-	while (table && (n + 1) * 2 > places)
+	while ((n + 1) * 2 > places)
 		places *= 2;
-	larger = new_table(places);
-	if (!larger)
-		return NULL;
-	if (pthread_setspecific(key, larger)) {
+	larger = calloc(1, sizeof(*larger) + places * sizeof(struct own));
+	if (!larger || pthread_setspecific(key, larger)) {
 		free(larger);
 		return NULL;
 	}
+	larger->mask = places - 1;
 	if (table)
-		copy_own(larger, table);
+		larger->n = keep_own(larger, table);
 	free(table);
 	return larger;
 }
 
-/* Opens a cache, whose owner is this thread. */
 static struct hone_mempool_cache *
 open_own(struct hone_mempool *pool, size_t id, struct table *table)
 {

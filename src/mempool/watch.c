@@ -89,7 +89,7 @@ poison(const struct hone_mempool *pool, void *addr, size_t size)
 		ASAN_POISON_MEMORY_REGION(addr, size);
 }
 
-/* Informs the tools of an object that is put. */
+/* Informs the tools. */
 static void
 forbid(struct hone_mempool *pool, void *object)
 {
@@ -98,7 +98,6 @@ forbid(struct hone_mempool *pool, void *object)
 		VALGRIND_MEMPOOL_FREE(pool, object);
 }
 
-/* Informs the tools of an object that leaves the pool. */
 static void
 allow(struct hone_mempool *pool, void *object)
 {

@@ -114,7 +114,6 @@ headroom(const struct hone_reader *r)
 	return (r->buffer_size / 8 / PAGE + 1) * PAGE;
 }
 
-/* Moves the buffered bytes to another place in memory. */
 static void
 move(struct hone_reader *r, unsigned char *to)
 {

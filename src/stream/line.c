@@ -152,7 +152,6 @@ note_lines(struct hone_reader *r, int delimiter, size_t n)
 	r->long_lines = (size_t)(note - 1 - r->lines) < n / LONG;
 }
 
-/* Takes n bytes as a line. */
 static ptrdiff_t
 take_line(struct hone_reader *r, const char **line, size_t n)
 {

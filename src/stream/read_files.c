@@ -91,7 +91,6 @@ struct hone_batch_refused {
 	size_t index;
 };
 
-/* Returns false if there is no memory. */
 static bool
 put_off(struct hone_batch *b, size_t index)
 {
@@ -135,7 +134,6 @@ hone_batch_read_some(struct hone_batch *b, size_t n)
 	return true;
 }
 
-/* Takes a path from those for which no descriptor was left. */
 static bool
 take_refused(struct hone_batch *b, size_t *index)
 {
@@ -196,14 +194,12 @@ help(void *batch)
 	return NULL;
 }
 
-/* The threads that help the caller's. */
 struct helpers {
 	struct hone_batch *b;
 	pthread_t ids[THREADS_MAX];
 	unsigned n;
 };
 
-/* Starts up to n threads with all signals blocked. */
 static void
 start_helpers(struct helpers *helpers, unsigned n)
 {
@@ -262,19 +258,17 @@ read_batch(struct hone_batch *b, const struct hone_batch_attr *attr)
 }
 
 /* Returns attributes in which each member has its value. */
-static const struct hone_batch_attr *
-read_files_complete(
-	const struct hone_batch_attr *attr, struct hone_batch_attr *all)
+static struct hone_batch_attr
+read_files_complete(const struct hone_batch_attr *attr)
 {
-	if (!attr)
-		return &read_files_defaults;
-	*all = *attr;
-	if (all->depth == 0)
-		all->depth = read_files_defaults.depth;
-	if (all->threads == 0)
-		all->threads = read_files_defaults.threads;
-	if (all->memory == 0)
-		all->memory = read_files_defaults.memory;
+	struct hone_batch_attr all = attr ? *attr : read_files_defaults;
+
+	if (all.depth == 0)
+		all.depth = DEPTH;
+	if (all.threads == 0)
+		all.threads = 1;
+	if (all.memory == 0)
+		all.memory = MEMORY;
 	return all;
 }
 
@@ -303,25 +297,24 @@ hone_read_files(const char *const *paths, size_t n,
 	const struct hone_batch_attr *batch)
 {
 	struct hone_read_attr all;
-	struct hone_batch_attr all_batch;
+	const struct hone_batch_attr complete = read_files_complete(batch);
 	struct hone_batch b HONE_CLEANUP(end_batch) = {
 		.paths = paths,
 		.n = n,
 		.read = hone_read_complete(attr, &all),
 		.done = done,
 		.arg = arg,
+		.depth = complete.depth,
+		.flags = complete.flags,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 	int result;
 
-	batch = read_files_complete(batch, &all_batch);
 	assert(n == 0 || (paths && done));
-	if (hone_read_open_flags(b.read) < 0 || !read_files_is_valid(batch))
+	if (hone_read_open_flags(b.read) < 0 || !read_files_is_valid(&complete))
 		return -EINVAL;
-	b.depth = batch->depth;
-	b.flags = batch->flags;
-	result = n > 0 ? read_batch(&b, batch) : 0;
-	if (batch->used)
-		*batch->used = b.used;
+	result = n > 0 ? read_batch(&b, &complete) : 0;
+	if (complete.used)
+		*complete.used = b.used;
 	return result;
 }

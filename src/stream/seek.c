@@ -37,7 +37,6 @@ find_position(struct hone_reader *r)
 	return 0;
 }
 
-/* Position of the next byte. */
 static int64_t
 position_of(const struct hone_reader *r)
 {
@@ -53,7 +52,6 @@ hone_stream_tell(struct hone_stream *stream)
 	return error ? error : position_of(r);
 }
 
-/* Sets the state after a seek of the source. */
 static int64_t
 arrive_at(struct hone_reader *r, int64_t position)
 {
@@ -79,7 +77,6 @@ seek_in_buffer(struct hone_reader *r, int64_t position)
 	return true;
 }
 
-/* Returns base + offset, or a negative errno. */
 static int64_t
 add_offset(int64_t base, int64_t offset)
 {

@@ -11,7 +11,6 @@
 
 #define NS_PER_S 1000000000
 
-/* The time to a deadline, 0 if it has passed. */
 static struct timespec
 time_left(int64_t deadline_ns)
 {

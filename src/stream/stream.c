@@ -2,7 +2,6 @@
 /* Creating, closing and configuring streams of every source. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include "stream/read_file.h"
 #include "stream/stream.h"
 
@@ -35,28 +34,25 @@ int
 hone_reader_create(struct hone_reader **reader,
 	const struct hone_stream_attr *attr, const struct hone_source *source)
 {
-	struct hone_stream_attr defaults;
+	struct hone_stream_attr all = {0};
 	struct hone_reader *r;
 
-	hone_stream_attr_init(&defaults);
-	if (attr && attr->buffer_size == 0) {
-		defaults.flags = attr->flags;
-		memcpy(defaults.reserved, attr->reserved,
-			sizeof(defaults.reserved));
-		if (attr->bypass_size > 0)
-			defaults.bypass_size = attr->bypass_size;
+	if (attr)
+		all = *attr;
+	if (all.buffer_size == 0) {
+		all.buffer_size = BUFFER_SIZE;
+		if (all.bypass_size == 0)
+			all.bypass_size = BYPASS_SIZE;
 	}
-	if (!attr || attr->buffer_size == 0)
-		attr = &defaults;
-	if (!is_buffer_size(attr->buffer_size) || (attr->flags & ~FLAGS) ||
-		!hone_reserved_are_zero(attr->reserved))
+	if (!is_buffer_size(all.buffer_size) || (all.flags & ~FLAGS) ||
+		!hone_reserved_are_zero(all.reserved))
 		return -EINVAL;
 	r = malloc(sizeof(*r));
 	if (!r)
 		return -ENOMEM;
-	*r = (struct hone_reader){.buffer_size = attr->buffer_size,
-		.bypass_size = attr->bypass_size,
-		.flags = attr->flags,
+	*r = (struct hone_reader){.buffer_size = all.buffer_size,
+		.bypass_size = all.bypass_size,
+		.flags = all.flags,
 		.seekable = source->seek != NULL,
 		.source = source,
 		.deadline_ns = INT64_MAX,

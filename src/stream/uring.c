@@ -254,18 +254,13 @@ hone_uring_open(struct hone_uring **ring, struct hone_batch *b)
 	u->b = b;
 	u->depth = b->depth;
 	error = make_ring(u);
-	if (error) {
-		free_all(u);
-		return error;
-	}
-	error = make_slots(u);
-	if (error) {
+	if (!error && (error = make_slots(u)))
 		io_uring_queue_exit(&u->ring);
+	if (error)
 		free_all(u);
-		return error;
-	}
-	*ring = u;
-	return 0;
+	else
+		*ring = u;
+	return error;
 }
 
 size_t
@@ -293,7 +288,8 @@ close_ring(struct hone_uring *u)
 void
 hone_uring_close(struct hone_uring **ring)
 {
-	close_ring(*ring);
+	if (!(*ring)->closed)
+		close_ring(*ring);
 	finish_plain(*ring);
 	free_all(*ring);
 	*ring = NULL;
@@ -309,8 +305,5 @@ hone_uring_drop(struct hone_uring **ring)
 	hone_batch_abandon(u->b);
 	io_uring_cq_advance(&u->ring, u->begun);
 	u->begun = 0;
-	if (!u->closed)
-		close_ring(u);
-	finish_plain(u);
-	free_all(u);
+	hone_uring_close(ring);
 }
