@@ -61,21 +61,19 @@ TEST(every_feature_is_found_by_its_name)
 
 TEST(a_feature_name_ends_with_its_length)
 {
-	assert_int_equal(
-		hone_cpu_feature_by_name("sse2,avx2", 4), HONE_CPU_SSE2);
-	assert_int_equal(hone_cpu_feature_by_name("avx512bw", 7), 0);
-	assert_int_equal(
-		hone_cpu_feature_by_name("avx512f", 7), HONE_CPU_AVX512F);
-	assert_int_equal(hone_cpu_feature_by_name("sse2,avx2", 9), 0);
-	assert_int_equal(hone_cpu_feature_by_name("sse2", 5), 0);
-}
+	static const struct {
+		const char *name;
+		size_t length;
+		uint64_t feature; /* 0: it is the name of none */
+	} cases[] = {{"sse2,avx2", 4, HONE_CPU_SSE2}, {"avx512bw", 7, 0},
+		{"avx512f", 7, HONE_CPU_AVX512F}, {"sse2,avx2", 9, 0},
+		{"sse2", 5, 0}, {"", 0, 0}, {NULL, 0, 0}, {"SSE2", 4, 0},
+		{"generic", 7, 0}};
 
-TEST(other_names_are_no_feature)
-{
-	assert_int_equal(hone_cpu_feature_by_name("", 0), 0);
-	assert_int_equal(hone_cpu_feature_by_name(NULL, 0), 0);
-	assert_int_equal(hone_cpu_feature_by_name("SSE2", 4), 0);
-	assert_int_equal(hone_cpu_feature_by_name("generic", 7), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(hone_cpu_feature_by_name(
+					 cases[i].name, cases[i].length),
+			cases[i].feature);
 }
 
 TEST(unknown_parts_and_levels_are_told)

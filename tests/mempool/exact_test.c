@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <time.h>
 #include "exact.h"
-#include "mempool_support.h"
+#include "slots_wrap.h"
 
 /* Sleeps of the library: as many as there were. They take time only in tests
  * with threads, whose calls are waited for. */
@@ -802,6 +802,13 @@ TEST(nothing_is_missed_while_others_get_and_put)
 {
 	nothing_is_missed(false);
 	nothing_is_missed(true);
+}
+
+TEST(nothing_that_spilled_is_missed)
+{
+	deque_slots = 1;
+	nothing_is_missed(false);
+	deque_slots = 0;
 }
 
 TEST(nothing_is_missed_without_barriers)

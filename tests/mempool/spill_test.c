@@ -1,50 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Deques that have no room for all magazines: what they lack room for spills,
- * and comes back. The library's own layout has such deques only in pools of
- * many caches; this file makes them smaller.
- */
+/* Deques that have no room for all magazines: what they lack room for spills,
+ * and comes back. */
 #include "deque.h"
 #include "mmap_wrap.h"
-#include "mempool.h"
-#include "support.h"
+#include "slots_wrap.h"
 
 #define CAPACITY 1000
 #define CACHE 10
-#define THREADS 4
-/* Fewer where a turn takes far longer. */
-#define TURNS (ASAN || TSAN ? 1500 : 5000)
-#define MOST 60
-
-static size_t deque_slots; /* 0: as the library chooses */
-
-STANDS_FOR(const char *, hone_mempool_layout,
-	struct hone_mempool_layout *layout,
-	const struct hone_mempool_attr *attr)
-{
-	const char *name = __real_hone_mempool_layout(layout, attr);
-
-	if (deque_slots > 0)
-		layout->deque_slots = deque_slots;
-	return name;
-}
-
-static struct hone_mempool *
-slotted_pool(size_t slots, unsigned flags, size_t capacity, size_t cache_size,
-	unsigned max_caches)
-{
-	struct hone_mempool *pool;
-
-	deque_slots = slots;
-	pool = flagged_pool(flags, capacity, cache_size, max_caches);
-	deque_slots = 0;
-	return pool;
-}
 
 static struct hone_mempool *
 pool_with(unsigned flags, size_t slots, unsigned max_caches)
 {
-	return slotted_pool(slots, flags, CAPACITY, CACHE, max_caches);
+	struct hone_mempool *pool;
+
+	deque_slots = slots;
+	pool = flagged_pool(flags, CAPACITY, CACHE, max_caches);
+	deque_slots = 0;
+	return pool;
 }
 
 static size_t
@@ -233,91 +205,6 @@ POOL_TEST(a_child_has_what_spilled, pool_with(0, 4, 3))
 	hone_mempool_put_bulk(c, objs, CAPACITY / 2);
 	PASSES_IN_CHILD(child(pool, mine));
 	hone_mempool_put(c, mine);
-}
-
-struct run {
-	struct hone_mempool *pool;
-	bool exact;
-	pthread_barrier_t barrier;
-	_Atomic unsigned errors;
-};
-
-struct thread {
-	struct run *run;
-	uint64_t seed;
-};
-
-/* Who has an object writes to it, so that TSan sees an object of two users. */
-static void
-write_to(void *const *mine, size_t n, size_t value)
-{
-	for (size_t i = 0; i < n; i++)
-		*(size_t *)mine[i] = value;
-}
-
-/* Each thread has at most MOST objects, and the pool more than all together: a
- * get may fail only for what other caches have loaded. */
-static void *
-get_and_put(void *arg)
-{
-	struct thread *t = arg;
-	struct hone_mempool_cache *c = NULL;
-	void *mine[MOST];
-	size_t have = 0, k;
-	/* t->id may be set later than this thread begins. */
-	size_t name = (size_t)t;
-
-	EXPECT(hone_mempool_cache_open(t->run->pool, &c) == 0, t->run);
-	(void)pthread_barrier_wait(&t->run->barrier);
-	for (unsigned turn = 0; turn < TURNS; turn++) {
-		k = support_below(&t->seed, MOST - have + 1);
-		if (hone_mempool_get_bulk(c, mine + have, k) != 0) {
-			EXPECT(!t->run->exact, t->run);
-			k = 0;
-		}
-		write_to(mine + have, k, name + turn);
-		have += k;
-		for (size_t i = have - k; i < have; i++)
-			EXPECT(*(size_t *)mine[i] == name + turn, t->run);
-		k = support_below(&t->seed, have + 1);
-		have -= k;
-		hone_mempool_put_bulk(c, mine + have, k);
-	}
-	hone_mempool_put_bulk(c, mine, have);
-	hone_mempool_cache_close(c);
-	return NULL;
-}
-
-static void
-stressed(unsigned flags, size_t slots)
-{
-	struct run run = {.exact = flags & HONE_MEMPOOL_EXACT};
-	struct thread threads[THREADS];
-	uint64_t seed = support_seed();
-
-	run.pool =
-		slotted_pool(slots, flags, (size_t)THREADS * MOST, 4, THREADS);
-	assert_ok(pthread_barrier_init(&run.barrier, NULL, THREADS));
-	for (size_t i = 0; i < THREADS; i++) {
-		threads[i].run = &run;
-		threads[i].seed = support_random(&seed);
-	}
-	support_threads(get_and_put, threads, THREADS, sizeof(*threads));
-	assert_int_equal(run.errors, 0);
-	(void)pthread_barrier_destroy(&run.barrier);
-	destroyed(run.pool);
-}
-
-TEST(threads_share_what_spills)
-{
-	stressed(0, 1);
-	stressed(0, 4);
-}
-
-TEST(a_get_from_an_exact_pool_finds_what_spilled)
-{
-	stressed(HONE_MEMPOOL_EXACT, 1);
-	stressed(HONE_MEMPOOL_EXACT, 4);
 }
 
 /*

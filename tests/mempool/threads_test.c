@@ -8,8 +8,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <hone/ring.h>
-#include "deque.h"
-#include "mempool_support.h"
+#include "slots_wrap.h"
 
 #define THREADS 4
 #define MOST 600 /* objects that a thread holds */
@@ -210,31 +209,36 @@ TEST(each_object_is_one_threads_at_a_time)
 		size_t n;
 		bool pin;
 		unsigned flags;
+		size_t slots; /* of a deque; 0: as the library chooses */
 	} shapes[] = {
-		{10000, 512, 8, 300, ANYWHERE, 0},
-		{10000, 32, 4, 64, ANYWHERE, 0},
+		{10000, 512, 8, 300, ANYWHERE, 0, 0},
+		{10000, 32, 4, 64, ANYWHERE, 0, 0},
 		/* small magazines are stolen all the time */
-		{40, 1, 4, 8, ANYWHERE, 0},
-		{7, 1, 5, 3, ANYWHERE, 0},
-		{64, 2, 4, 12, ANYWHERE, 0},
-		{300, 7, 6, 40, ANYWHERE, 0},
+		{40, 1, 4, 8, ANYWHERE, 0, 0},
+		{7, 1, 5, 3, ANYWHERE, 0, 0},
+		{64, 2, 4, 12, ANYWHERE, 0, 0},
+		{300, 7, 6, 40, ANYWHERE, 0, 0},
 		/* nothing is left */
-		{5, 1, 4, 4, ANYWHERE, 0},
-		{300, 512, 4, 200, ANYWHERE, 0},
-		{500, 20, 4, 300, ANYWHERE, 0},
+		{5, 1, 4, 4, ANYWHERE, 0, 0},
+		{300, 512, 4, 200, ANYWHERE, 0, 0},
+		{500, 20, 4, 300, ANYWHERE, 0, 0},
 		/* fewer caches than threads */
-		{1000, 30, 2, 60, ANYWHERE, 0},
-		{100, 3, 1, 20, ANYWHERE, 0},
-		{1000, 10, 4, 60, ONE_CPU, 0},
-		{10, 1, 4, 4, ONE_CPU, 0},
-		{1000, 32, 4, 64, ANYWHERE, EXACT},
-		{1000, 32, 4, 64, ONE_CPU, EXACT},
-		{40, 1, 4, 8, ANYWHERE, EXACT},
-		{40, 1, 4, 8, ONE_CPU, EXACT},
-		{30, 20, 4, 12, ANYWHERE, EXACT},
-		{30, 20, 4, 12, ONE_CPU, EXACT},
-		{300, 7, 3, 40, ANYWHERE, EXACT},
-		{300, 7, 3, 40, ONE_CPU, EXACT},
+		{1000, 30, 2, 60, ANYWHERE, 0, 0},
+		{100, 3, 1, 20, ANYWHERE, 0, 0},
+		{1000, 10, 4, 60, ONE_CPU, 0, 0},
+		{10, 1, 4, 4, ONE_CPU, 0, 0},
+		{1000, 32, 4, 64, ANYWHERE, EXACT, 0},
+		{1000, 32, 4, 64, ONE_CPU, EXACT, 0},
+		{40, 1, 4, 8, ANYWHERE, EXACT, 0},
+		{40, 1, 4, 8, ONE_CPU, EXACT, 0},
+		{30, 20, 4, 12, ANYWHERE, EXACT, 0},
+		{30, 20, 4, 12, ONE_CPU, EXACT, 0},
+		{300, 7, 3, 40, ANYWHERE, EXACT, 0},
+		{300, 7, 3, 40, ONE_CPU, EXACT, 0},
+		/* what spills is shared */
+		{240, 4, 4, 60, ANYWHERE, 0, 1},
+		{240, 4, 4, 60, ANYWHERE, 0, 4},
+		{240, 4, 4, 60, ANYWHERE, EXACT, 1},
 	};
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
@@ -243,8 +247,10 @@ TEST(each_object_is_one_threads_at_a_time)
 
 		attr.flags |= shapes[i].flags;
 		print_message("# shape %zu\n", i);
+		deque_slots = shapes[i].slots;
 		churned(attr, shapes[i].n, shapes[i].pin);
 	}
+	deque_slots = 0;
 }
 
 /* A deque whose slots are in a page of their own, and what its owner popped. */
