@@ -58,14 +58,20 @@ other(void *arg)
 }
 
 static void
-start(struct other *o, struct hone_mempool *pool)
+start_in(struct other *o, void *(*run)(void *))
 {
-	o->pool = pool;
 	o->again = NULL;
 	assert_ok(sem_init(&o->opened, 0, 0));
 	assert_ok(sem_init(&o->go_on, 0, 0));
-	assert_ok(pthread_create(&o->id, NULL, other, o));
+	assert_ok(pthread_create(&o->id, NULL, run, o));
 	wait_for(&o->opened);
+}
+
+static void
+start(struct other *o, struct hone_mempool *pool)
+{
+	o->pool = pool;
+	start_in(o, other);
 }
 
 static void
@@ -155,7 +161,7 @@ have_many(void *arg)
 	for (int i = 0; i < POOLS; i++) {
 		o->own = hone_mempool_thread_cache(pools[i]);
 		if (!o->own || o->own != c[i])
-			return arg;
+			abort();
 		hone_mempool_put(c[i], hone_mempool_get(c[i]));
 	}
 	(void)sem_post(&o->opened);
@@ -185,23 +191,15 @@ TEST(all_pools_share_one_key)
 TEST(a_thread_ends_with_caches_in_many_pools)
 {
 	struct other o;
-	void *failed;
 
 	for (int i = 0; i < POOLS; i++)
 		pools[i] = pool_of(4, 2, 2);
-	assert_ok(sem_init(&o.opened, 0, 0));
-	assert_ok(sem_init(&o.go_on, 0, 0));
-	assert_ok(pthread_create(&o.id, NULL, have_many, &o));
-	wait_for(&o.opened);
+	start_in(&o, have_many);
 	for (int i = 0; i < POOLS; i++)
 		assert_int_equal(stats_of(pools[i]).caches, 1);
-	(void)sem_post(&o.go_on);
-	assert_ok(pthread_join(o.id, &failed));
-	assert_null(failed);
+	end(&o);
 	for (int i = 0; i < POOLS; i++)
 		destroyed(pools[i]);
-	(void)sem_destroy(&o.opened);
-	(void)sem_destroy(&o.go_on);
 }
 
 /* The thread still knows the pool that was destroyed. */

@@ -221,34 +221,28 @@ TEST(every_element_arrives_once_and_in_order)
 		transfer_in_every_mode((enum way)way);
 }
 
-/* Restrict this thread, and the threads it will create, to one CPU; or undo
- * that. */
-static bool
-share_one_cpu(bool share)
+/* Runs a test with this thread, and those that it creates, on one CPU. */
+static void
+on_one_cpu(void (*test)(void **))
 {
-	static cpu_set_t all;
-	cpu_set_t one;
+	cpu_set_t all, one;
 
-	if (!share)
-		return sched_setaffinity(0, sizeof(all), &all) == 0;
-	if (sched_getaffinity(0, sizeof(all), &all) != 0)
-		return false;
 	CPU_ZERO(&one);
+	assert_ok(sched_getaffinity(0, sizeof(all), &all));
 	for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++)
 		if (CPU_ISSET(cpu, &all))
 			CPU_SET(cpu, &one);
-	return sched_setaffinity(0, sizeof(one), &one) == 0;
+	if (sched_setaffinity(0, sizeof(one), &one) != 0) {
+		printf("# this system does not let threads be pinned\n");
+		skip();
+	}
+	test(NULL);
+	assert_ok(sched_setaffinity(0, sizeof(all), &all));
 }
 
 TEST(the_same_on_one_cpu)
 {
-	if (!share_one_cpu(true)) {
-		printf("# this system does not let threads be pinned\n");
-		skip();
-	}
-	for (int way = 0; way < WAYS; way++)
-		transfer_in_every_mode((enum way)way);
-	assert_true(share_one_cpu(false));
+	on_one_cpu(every_element_arrives_once_and_in_order);
 }
 
 /*
@@ -336,12 +330,7 @@ TEST(full_and_empty_are_facts)
 
 TEST(full_and_empty_are_facts_on_one_cpu)
 {
-	if (!share_one_cpu(true)) {
-		printf("# this system does not let threads be pinned\n");
-		skip();
-	}
-	full_and_empty_are_facts(state);
-	assert_true(share_one_cpu(false));
+	on_one_cpu(full_and_empty_are_facts);
 }
 
 /*

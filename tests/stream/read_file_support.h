@@ -152,6 +152,17 @@ is_read(const char *path, const struct hone_read_attr *attr, size_t size)
 	free(file.data);
 }
 
+/* The rest of the descriptor is read. */
+static inline void
+rest_is_read(int fd, const struct hone_read_attr *attr, size_t size)
+{
+	struct hone_file_data file;
+
+	assert_ok(hone_read_fd(&file, fd, attr));
+	assert_content(&file, size);
+	free(file.data);
+}
+
 /* How many descriptors this process has open. */
 static inline int
 open_descriptors(void)

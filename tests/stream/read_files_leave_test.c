@@ -276,31 +276,26 @@ DIRECTORY_TEST(a_cancelled_read_leaves_nothing_open)
  * function below in place of the library's call.
  */
 
-static struct {
-	bool cancelled_in_open; /* the caller, after the real open() */
-	size_t cancelled_after; /* results; the caller, by done(); 0: never */
-	size_t results;
-	struct hone_read_attr read;
-	struct record record;
-} cancelling;
+static bool cancelled_in_open; /* the caller, after the real open() */
 
 STANDS_FOR(int, openat64, int dirfd, const char *path, int flags, ...)
 {
 	int fd = __real_openat64(dirfd, path, flags);
 
-	if (cancelling.cancelled_in_open) {
+	if (cancelled_in_open) {
 		pthread_cancel(pthread_self());
 		pthread_testcancel();
 	}
 	return fd;
 }
 
+/* Cancels the caller after batch.stop_after results; 0: never. */
 DONE(take)
 {
 	if (file->data)
-		cancelling.read.release(file->data, cancelling.read.arg);
-	if (__atomic_add_fetch(&cancelling.results, 1, __ATOMIC_RELAXED) ==
-		cancelling.cancelled_after)
+		batch.read.release(file->data, batch.read.arg);
+	if (__atomic_add_fetch(&batch.results, 1, __ATOMIC_RELAXED) ==
+		batch.stop_after)
 		pthread_cancel(pthread_self());
 	return 0;
 }
@@ -322,8 +317,7 @@ read_files(void *arg)
 
 	for (size_t i = 0; i < FILES; i++)
 		paths[i] = i < FILES - 1 ? "file" : run->last;
-	if (hone_read_files(
-		    paths, FILES, &cancelling.read, take, NULL, &attr) != 0)
+	if (hone_read_files(paths, FILES, &batch.read, take, NULL, &attr) != 0)
 		abort();
 	return NULL;
 }
@@ -331,10 +325,10 @@ read_files(void *arg)
 static void
 begin(void)
 {
-	cancelling.cancelled_in_open = false;
-	cancelling.cancelled_after = 0;
-	cancelling.results = 0;
-	cancelling.read = recorded(&cancelling.record);
+	cancelled_in_open = false;
+	batch.stop_after = 0;
+	batch.results = 0;
+	batch.read = recorded(&record);
 	make_file("file", 12);
 	assert_ok(mkfifo("fifo", 0600));
 }
@@ -358,7 +352,7 @@ assert_ends_cancelled(pthread_t thread)
 	}
 	assert_int_equal(error, 0);
 	assert_ptr_equal(end, PTHREAD_CANCELED);
-	assert_int_equal(cancelling.record.live, 0);
+	assert_int_equal(record.live, 0);
 }
 
 DIRECTORY_TEST(a_wait_in_a_ring_is_cancelled)
@@ -372,8 +366,7 @@ DIRECTORY_TEST(a_wait_in_a_ring_is_cancelled)
 	assert_ok(pthread_create(&thread, NULL, read_files, &run));
 	/* Then it waits for the FIFO or is about to: it is cancelled in both
 	 * cases. The sleep makes the first one likely. */
-	while (__atomic_load_n(&cancelling.results, __ATOMIC_RELAXED) <
-		FILES - 1)
+	while (__atomic_load_n(&batch.results, __ATOMIC_RELAXED) < FILES - 1)
 		sched_yield();
 	usleep(100000);
 	assert_ok(pthread_cancel(thread));
@@ -390,10 +383,10 @@ DIRECTORY_TEST(a_ring_that_does_not_wait_is_cancelled)
 	skip_with_sanitizer();
 	skip_without_uring();
 	begin();
-	cancelling.cancelled_after = 1;
+	batch.stop_after = 1;
 	assert_ok(pthread_create(&thread, NULL, read_files, &run));
 	assert_ends_cancelled(thread);
-	assert_in_range(cancelling.results, 1, FILES / 2);
+	assert_in_range(batch.results, 1, FILES / 2);
 }
 
 DIRECTORY_TEST(an_open_that_does_not_wait_keeps_its_descriptor)
@@ -403,10 +396,10 @@ DIRECTORY_TEST(an_open_that_does_not_wait_keeps_its_descriptor)
 
 	skip_with_sanitizer();
 	begin();
-	cancelling.cancelled_in_open = true;
-	cancelling.read.flags = HONE_READ_NONBLOCK;
+	cancelled_in_open = true;
+	batch.read.flags = HONE_READ_NONBLOCK;
 	assert_ok(pthread_create(&thread, NULL, read_files, &run));
 	assert_ends_cancelled(thread);
-	cancelling.cancelled_in_open = false; /* this thread opens, too */
-	assert_int_equal(cancelling.results, 0);
+	cancelled_in_open = false; /* this thread opens, too */
+	assert_int_equal(batch.results, 0);
 }

@@ -133,9 +133,7 @@ DIRECTORY_TEST(a_limit_refuses_what_was_cut_there)
 		assert_int_equal(record.live, 0);
 	}
 	attr.limit = 117445;
-	assert_ok(hone_read_file(&file, "file", &attr));
-	assert_content(&file, 117445);
-	free(file.data);
+	is_read("file", &attr, 117445);
 	become(false, 0);
 }
 

@@ -258,13 +258,9 @@ DIRECTORY_TEST(a_file_is_read_with_a_flag_alone)
 	make_file("file", 70000);
 	assert_ok(symlink("file", "link"));
 	assert_int_equal(hone_read_file(&file, "link", &attr), -ELOOP);
-	assert_ok(hone_read_file(&file, "file", &attr));
-	assert_content(&file, 70000);
-	free(file.data);
+	is_read("file", &attr, 70000);
 	fd = open("file", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(hone_read_fd(&file, fd, &attr), 0);
-	assert_content(&file, 70000);
-	free(file.data);
+	rest_is_read(fd, &attr, 70000);
 	close(fd);
 }
 
@@ -276,9 +272,7 @@ DIRECTORY_TEST(a_limit_alone_is_kept_to)
 	make_file("file", 11);
 	assert_int_equal(hone_read_file(&file, "file", &attr), -EFBIG);
 	make_file("file", 10);
-	assert_ok(hone_read_file(&file, "file", &attr));
-	assert_content(&file, 10);
-	free(file.data);
+	is_read("file", &attr, 10);
 }
 
 /* The directory is not descriptor 0, and only the member of the test is set. */
@@ -367,24 +361,19 @@ DIRECTORY_TEST(unaligned_reads_of_a_direct_descriptor_are_not_begun)
 	assert_null(stream);
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
 	assert_ok(fcntl(fd, F_SETFL, 0));
-	assert_int_equal(hone_read_fd(&file, fd, NULL), 0);
-	assert_content(&file, 100000);
-	free(file.data);
+	rest_is_read(fd, NULL, 100000);
 	close(fd);
 }
 
 /* There, the flag keeps packets apart. */
 TEST(a_pipe_of_packets_is_read)
 {
-	struct hone_file_data file;
 	int ends[2];
 
 	assert_ok(pipe2(ends, O_DIRECT | O_CLOEXEC));
 	assert_int_equal(write(ends[1], contents(10), 10), 10);
 	close(ends[1]);
-	assert_int_equal(hone_read_fd(&file, ends[0], NULL), 0);
-	assert_content(&file, 10);
-	free(file.data);
+	rest_is_read(ends[0], NULL, 10);
 	close(ends[0]);
 }
 
