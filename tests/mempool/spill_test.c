@@ -214,8 +214,6 @@ POOL_TEST(a_child_has_what_spilled, pool_with(0, 4, 3))
  */
 
 #define SLOTS 8
-#define THIEVES 3
-#define PUSHES 100000
 
 struct deque {
 	struct hone_deque d;
@@ -273,85 +271,4 @@ TEST(owner_and_thief_take_from_their_ends)
 			assert_int_equal(hone_deque_count(d), 0);
 		}
 	}
-}
-
-struct theft {
-	struct deque deque;
-	/* How often an item was taken. Its data is written before its push and
-	 * is not atomic, so that a sanitizer sees an item that comes early. */
-	_Atomic unsigned char taken[PUSHES + 1];
-	size_t says[PUSHES + 1];
-	_Atomic bool stop;
-	_Atomic unsigned errors;
-};
-
-static void
-took(struct theft *theft, void *got)
-{
-	size_t number = (uintptr_t)got;
-
-	if (number < 1 || number > PUSHES || theft->says[number] != number ||
-		atomic_fetch_add(&theft->taken[number], 1) != 0)
-		atomic_fetch_add(&theft->errors, 1);
-}
-
-static void *
-steal_all_the_time(void *arg)
-{
-	struct theft *theft = arg;
-
-	while (!atomic_load_explicit(&theft->stop, memory_order_relaxed)) {
-		void *got = hone_deque_steal(&theft->deque.d);
-
-		if (got)
-			took(theft, got);
-	}
-	return NULL;
-}
-
-/* Push and pop at random, often while there is no room. */
-static void
-push_and_pop(struct theft *theft, uint64_t seed)
-{
-	struct hone_deque *d = &theft->deque.d;
-	size_t pushed = 0, refused = 0;
-	void *got;
-
-	while (pushed < PUSHES) {
-		size_t n = support_below(&seed, 2 * SLOTS);
-
-		for (; n > 0 && pushed < PUSHES; n--) {
-			theft->says[pushed + 1] = pushed + 1;
-			/* Thieves only remove items. */
-			if (hone_deque_push(d, item(pushed + 1)))
-				pushed++;
-			else
-				refused++;
-		}
-		for (n = support_below(&seed, SLOTS); n > 0; n--)
-			if ((got = hone_deque_pop(d)))
-				took(theft, got);
-	}
-	while ((got = hone_deque_pop(d)))
-		took(theft, got);
-	EXPECT(refused > 0, theft);
-}
-
-TEST(each_item_is_taken_once)
-{
-	static struct theft theft;
-	pthread_t thieves[THIEVES];
-
-	begin(&theft.deque, SIZE_MAX - PUSHES / 2);
-	for (int i = 0; i < THIEVES; i++)
-		assert_ok(pthread_create(
-			&thieves[i], NULL, steal_all_the_time, &theft));
-	push_and_pop(&theft, support_seed());
-	atomic_store(&theft.stop, true);
-	for (int i = 0; i < THIEVES; i++)
-		assert_ok(pthread_join(thieves[i], NULL));
-	assert_null(hone_deque_steal(&theft.deque.d));
-	assert_int_equal(theft.errors, 0);
-	for (size_t i = 1; i <= PUSHES; i++)
-		assert_int_equal(theft.taken[i], 1);
 }
