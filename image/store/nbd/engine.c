@@ -44,6 +44,8 @@
  * the waits below they take 13 seconds. */
 #define MAX_LOSSES 8
 #define FIRST_WAIT_NS UINT64_C(100000000)
+/* Between two looks at what is late or due. */
+#define TICK_MS 100
 /* A request that ends the connection so many times fails. */
 #define MAX_REQUEST_LOSSES 5
 /* A flush takes longer than other requests. */
@@ -61,43 +63,28 @@ static unsigned char zeros[NBD_PIECE];
 static void
 wake(struct image_nbd_store *nbd)
 {
-	uint64_t one = 1;
-	ssize_t n;
-
-	do
-		n = write(nbd->wake, &one, sizeof(one));
-	while (n < 0 && errno == EINTR);
-}
-
-/*
- * libnbd reads as long as bytes come, and a server that is faster sends errors
- * without an end: then the thread does not come back from libnbd. All requests
- * that are under way have 4 MiB, so that more than the time limit in one call
- * is never an answer.
- */
-static void
-watch(struct image_nbd_store *nbd)
-{
-	pthread_mutex_lock(&nbd->watch_lock);
-	if (nbd->watched_ns &&
-		image_now_ns() - nbd->watched_ns > nbd->limit_ns) {
-		__atomic_store_n(&nbd->stuck, 1, __ATOMIC_RELAXED);
-		shutdown(nbd->watched_fd, SHUT_RDWR);
-	}
-	pthread_mutex_unlock(&nbd->watch_lock);
+	while (eventfd_write(nbd->wake, 1) < 0 && errno == EINTR)
+		;
 }
 
 /* Begin, or with ns 0 end, a call of libnbd that may read without an end. */
 static void
 set_watched(struct image_nbd_store *nbd, int fd, uint64_t ns)
 {
-	pthread_mutex_lock(&nbd->watch_lock);
+	pthread_mutex_lock(&nbd->lock);
 	nbd->watched_fd = fd;
 	nbd->watched_ns = ns;
-	pthread_mutex_unlock(&nbd->watch_lock);
+	pthread_mutex_unlock(&nbd->lock);
 }
 
-/* Wait for a change, or at most for the time limit. With the lock. */
+/*
+ * Wait for a change, or at most for the time limit. With the lock.
+ *
+ * libnbd reads as long as bytes come, and a server that is faster sends errors
+ * without an end: then the thread does not come back from libnbd. All requests
+ * that are under way have 4 MiB, so that more than the time limit in one call
+ * is never an answer.
+ */
 static void
 await(struct image_nbd_store *nbd, pthread_cond_t *changed)
 {
@@ -105,8 +92,12 @@ await(struct image_nbd_store *nbd, pthread_cond_t *changed)
 	const struct timespec time = {.tv_sec = (time_t)(until / 1000000000),
 		.tv_nsec = (long)(until % 1000000000)};
 
-	if (pthread_cond_timedwait(changed, &nbd->lock, &time) == ETIMEDOUT)
-		watch(nbd);
+	if (pthread_cond_timedwait(changed, &nbd->lock, &time) != ETIMEDOUT ||
+		nbd->watched_ns == 0 ||
+		image_now_ns() - nbd->watched_ns <= nbd->limit_ns)
+		return;
+	__atomic_store_n(&nbd->stuck, 1, __ATOMIC_RELAXED);
+	shutdown(nbd->watched_fd, SHUT_RDWR);
 }
 
 void
@@ -194,7 +185,6 @@ fail_call(struct image_nbd_store *nbd, const struct image_nbd_slot *slot,
 			verbs[call->kind], slot->offset, strerror(code));
 }
 
-/* Free the slot. */
 static void
 free_slot(struct image_nbd_slot *slot)
 {
@@ -230,21 +220,6 @@ lose(struct image_nbd_slot *slot)
 			slot->losses, slot->offset);
 	fail_call(nbd, slot, ECONNRESET);
 	free_slot(slot);
-}
-
-/* libnbd accepts an answer with fewer bytes than were asked for. */
-static void
-check_received(struct image_nbd_slot *slot)
-{
-	struct image_nbd_call *call = slot->call;
-
-	if (call->rc == 0 && (slot->received != slot->length ||
-				     slot->reached != slot->length))
-		call->rc = image_fail(call->err, slot->nbd->store.name, -EPROTO,
-			"cannot be read at offset %" PRIu64
-			": the server sent %" PRIu64 " of %s",
-			slot->offset, slot->received,
-			IMAGE_COUNT(slot->length, "byte"));
 }
 
 /* An answer without an end: libnbd goes on as long as bytes come, and a
@@ -311,12 +286,12 @@ static int
 answered(void *opaque, int *error)
 {
 	struct image_nbd_slot *slot = opaque;
+	struct image_nbd_call *call = slot->call;
 	struct image_nbd_connection *connection = slot->connection;
 
 	connection->under_way--;
 	connection->progress_ns = image_now_ns();
-	if (slot->call->kind == NBD_FLUSH)
-		connection->flushes--;
+	connection->flushes -= call->kind == NBD_FLUSH;
 	connection->leaving |= *error == ESHUTDOWN;
 	/* The server never sends ENOTCONN. */
 	if (*error == ENOTCONN || connection->leaving || !connection->ready) {
@@ -328,8 +303,14 @@ answered(void *opaque, int *error)
 	trace_slot(slot, *error ? strerror(*error) : "answered");
 	if (*error)
 		fail_call(slot->nbd, slot, *error);
-	else if (slot->call->kind == NBD_READ)
-		check_received(slot);
+	else if (call->kind == NBD_READ && call->rc == 0 &&
+		 (slot->received != slot->length ||
+			 slot->reached != slot->length))
+		call->rc = image_fail(call->err, slot->nbd->store.name, -EPROTO,
+			"cannot be read at offset %" PRIu64
+			": the server sent %" PRIu64 " of %s",
+			slot->offset, slot->received,
+			IMAGE_COUNT(slot->length, "byte"));
 	free_slot(slot);
 	return 1;
 }
@@ -395,7 +376,6 @@ is_lost(const struct image_nbd_connection *connection)
 			    libnbd.aio_is_closed(h) > 0);
 }
 
-/* Send the request of the slot. */
 static void
 send_slot(struct image_nbd_connection *connection, struct image_nbd_slot *slot)
 {
@@ -505,16 +485,13 @@ send_all(struct image_nbd_store *nbd)
 	}
 }
 
-/* Close the handle; libnbd ends its requests. */
+/* libnbd ends the requests of the handle: answered() sees that it is not
+ * ready. */
 static void
 close_connection(struct image_nbd_connection *connection)
 {
-	struct nbd_handle *h = connection->handle;
-
 	connection->ready = false;
-	if (!h)
-		return;
-	libnbd.close(h);
+	libnbd.close(connection->handle);
 	connection->handle = NULL;
 }
 
@@ -546,7 +523,6 @@ fail_all(struct image_nbd_store *nbd, int rc, const struct image_error *err)
 	}
 }
 
-/* The handle is dead. */
 static void
 lost(struct image_nbd_connection *connection, int rc,
 	const struct image_error *err)
@@ -609,7 +585,6 @@ late_ns(const struct image_nbd_connection *connection)
 	return connection->ready && progress < heard ? progress : heard;
 }
 
-/* The message about a connection that is lost. */
 static int
 lost_error(
 	const struct image_nbd_connection *connection, struct image_error *err)
@@ -687,28 +662,6 @@ reconnect(struct image_nbd_store *nbd)
 		lost(first, rc, &err);
 }
 
-/* Returns the milliseconds until something is late or due; -1: never. */
-static int
-wait_ms(const struct image_nbd_store *nbd)
-{
-	uint64_t until = UINT64_MAX;
-	uint64_t now = image_now_ns();
-
-	for (int i = 0; i < NBD_CONNECTIONS; i++) {
-		uint64_t late = late_ns(&nbd->connections[i]);
-		if (late < until)
-			until = late;
-	}
-	if (!nbd->connections[0].handle && nbd->rc == 0 && nbd->due_ns < until)
-		until = nbd->due_ns;
-	if (until == UINT64_MAX)
-		return -1;
-	if (until <= now)
-		return 0;
-	uint64_t ms = (until - now) / 1000000 + 1;
-	return ms < 3600000 ? (int)ms : 3600000;
-}
-
 static void
 notify(struct image_nbd_connection *connection, short happened)
 {
@@ -741,7 +694,7 @@ wait_and_receive(struct image_nbd_store *nbd, int ms)
 {
 	struct pollfd fds[1 + NBD_CONNECTIONS] = {
 		{.fd = nbd->wake, .events = POLLIN}};
-	uint64_t count;
+	eventfd_t count;
 
 	for (int i = 0; i < NBD_CONNECTIONS; i++) {
 		struct nbd_handle *h = nbd->connections[i].handle;
@@ -756,24 +709,13 @@ wait_and_receive(struct image_nbd_store *nbd, int ms)
 	if (poll(fds, 1 + NBD_CONNECTIONS, ms) < 0)
 		return;
 	if (fds[0].revents)
-		while (read(nbd->wake, &count, sizeof(count)) < 0 &&
-			errno == EINTR)
+		while (eventfd_read(nbd->wake, &count) < 0 && errno == EINTR)
 			;
 	for (int i = 0; i < NBD_CONNECTIONS; i++) {
 		struct image_nbd_connection *c = &nbd->connections[i];
 		if (c->handle && fds[1 + i].revents)
 			notify(c, fds[1 + i].revents);
 	}
-}
-
-/* Returns whether a connection was lost while requests were sent. */
-static bool
-any_lost(const struct image_nbd_store *nbd)
-{
-	for (int i = 0; i < NBD_CONNECTIONS; i++)
-		if (is_lost(&nbd->connections[i]))
-			return true;
-	return false;
 }
 
 /* Take the new calls over. Returns false at the end. */
@@ -797,12 +739,21 @@ loop(void *opaque)
 	struct image_nbd_store *nbd = opaque;
 
 	while (take_calls(nbd)) {
+		bool is_any_lost = false;
+		int wait_ms = -1;
 		for (int i = 0; i < NBD_CONNECTIONS; i++)
 			check(&nbd->connections[i]);
 		reconnect(nbd);
 		send_all(nbd);
-		if (!any_lost(nbd))
-			wait_and_receive(nbd, wait_ms(nbd));
+		if (!nbd->connections[0].handle && nbd->rc == 0)
+			wait_ms = TICK_MS;
+		for (int i = 0; i < NBD_CONNECTIONS; i++) {
+			is_any_lost |= is_lost(&nbd->connections[i]);
+			if (late_ns(&nbd->connections[i]) < UINT64_MAX)
+				wait_ms = TICK_MS;
+		}
+		if (!is_any_lost)
+			wait_and_receive(nbd, wait_ms);
 	}
 	return NULL;
 }
@@ -839,25 +790,6 @@ image_nbd_start(struct image_nbd_store *nbd, struct image_error *err)
 	return rc;
 }
 
-static bool
-in_handshake(const struct image_nbd_connection *connection)
-{
-	struct nbd_handle *h = connection->handle;
-	return h && !is_lost(connection) && !connection->ready &&
-	       !libnbd.aio_is_ready(h);
-}
-
-/* Tell the server that no request follows, if it takes that at once. */
-static void
-leave(struct image_nbd_connection *connection)
-{
-	struct nbd_handle *h = connection->handle;
-
-	if (h && libnbd.aio_is_ready(h))
-		libnbd.aio_disconnect(h, 0);
-	close_connection(connection);
-}
-
 /*
  * Leave all connections. A handshake that is under way is finished first,
  * unless it takes too long: nbdkit 1.32 with its filter multi-conn ends if a
@@ -873,10 +805,16 @@ leave_all(struct image_nbd_store *nbd)
 	while (waits && (now = image_now_ns()) < until) {
 		waits = false;
 		for (int i = 0; i < NBD_CONNECTIONS; i++) {
-			if (in_handshake(&nbd->connections[i]))
+			struct image_nbd_connection *c = &nbd->connections[i];
+			bool ready =
+				c->handle && libnbd.aio_is_ready(c->handle);
+			if (c->handle && !c->ready && !ready && !is_lost(c)) {
 				waits = true;
-			else
-				leave(&nbd->connections[i]);
+				continue;
+			}
+			if (ready)
+				libnbd.aio_disconnect(c->handle, 0);
+			close_connection(c);
 		}
 		if (waits)
 			wait_and_receive(nbd, (int)((until - now) / 1000000));

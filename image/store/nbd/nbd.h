@@ -163,14 +163,6 @@ struct image_nbd_store {
 	uint64_t align;
 	uint64_t piece;
 
-	/* Guards what the callers watch: the socket that libnbd reads, and
-	 * since when; 0: none. */
-	pthread_mutex_t watch_lock;
-	int watched_fd;
-	uint64_t watched_ns;
-	/* atomic: a caller has shut the socket down */
-	int stuck;
-
 	pthread_t thread;
 	bool started;
 	/* an eventfd */
@@ -185,6 +177,12 @@ struct image_nbd_store {
 	/* negative: every call fails with this and err */
 	int rc;
 	struct image_error err;
+	/* the socket that libnbd reads, and since when; 0: none */
+	int watched_fd;
+	uint64_t watched_ns;
+
+	/* atomic: a caller has shut the socket down */
+	int stuck;
 
 	/* Of the store's thread alone. */
 	struct image_nbd_calls calls;

@@ -98,7 +98,6 @@ create(const char *address, const struct image_store_how *how)
 	image_nbd_condition(&nbd->opened);
 	pthread_mutex_init(&nbd->windows_lock, NULL);
 	pthread_mutex_init(&nbd->part_lock, NULL);
-	pthread_mutex_init(&nbd->watch_lock, NULL);
 	nbd->wake = -1;
 	nbd->trace = how->network.nbd_trace;
 	nbd->writable = how->writable;

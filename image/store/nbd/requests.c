@@ -8,8 +8,6 @@
 #include "store/nbd/nbd.h"
 #include "thread.h"
 
-/* What the server reports of holes. */
-
 /* The largest length of a request, in whole blocks of every server. */
 #define MOST UINT64_C(0xffff0000)
 
@@ -168,12 +166,6 @@ transfer(struct image_nbd_store *nbd, enum image_nbd_kind kind, uint64_t offset,
 	return length ? image_nbd_run(nbd, &call, err) : 0;
 }
 
-static bool
-is_aligned(const struct image_nbd_store *nbd, uint64_t offset, uint64_t length)
-{
-	return ((offset | length) & (nbd->align - 1)) == 0;
-}
-
 /* Read whole blocks, and copy a part of them. */
 static int
 read_part(struct image_nbd_store *nbd, uint64_t offset, void *buf,
@@ -204,7 +196,7 @@ nbd_store_read(struct image_store *store, uint64_t offset, void *buf,
 	if (offset > store->size || length > store->size - offset)
 		return image_fail(err, store->name, -EIO,
 			"has no data at offset %" PRIu64, store->size);
-	if (!is_aligned(nbd, offset, length))
+	if ((offset | length) & (nbd->align - 1))
 		return read_part(nbd, offset, buf, length, err);
 	return transfer(nbd, NBD_READ, offset, buf, length, err);
 }
@@ -342,7 +334,6 @@ nbd_store_close(struct image_store *store)
 	image_nbd_stop(nbd);
 	for (int i = 0; i < NBD_WINDOWS; i++)
 		free(nbd->windows[i].ranges);
-	pthread_mutex_destroy(&nbd->watch_lock);
 	pthread_mutex_destroy(&nbd->part_lock);
 	pthread_mutex_destroy(&nbd->windows_lock);
 	pthread_cond_destroy(&nbd->opened);

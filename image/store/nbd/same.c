@@ -43,19 +43,6 @@ decode(char *text)
 	image_percent_decode(text, text);
 }
 
-/* Split the host and the port after the user. */
-static void
-parse_host(char *authority, struct place *place)
-{
-	char *at = strrchr(authority, '@');
-	char *host = at ? at + 1 : authority;
-	char *bracket = strchr(host, ']');
-	char *port = cut(bracket ? bracket : host, ":");
-
-	place->host = host;
-	place->port = *port ? port : PORT;
-}
-
 /* Returns false if the address is not one of NBD, or without memory. */
 static bool
 parse(const char *address, struct place *place)
@@ -73,7 +60,13 @@ parse(const char *address, struct place *place)
 	place->name = cut(authority, "/");
 	decode(place->name);
 	if (!strchr(place->copy, '+')) {
-		parse_host(authority, place);
+		/* The host and the port follow the user. */
+		char *at = strrchr(authority, '@');
+		char *host = at ? at + 1 : authority;
+		char *bracket = strchr(host, ']');
+		char *port = cut(bracket ? bracket : host, ":");
+		place->host = host;
+		place->port = *port ? port : PORT;
 		return true;
 	}
 	while (*query && strncmp(query, "socket=", 7) != 0)
@@ -85,22 +78,17 @@ parse(const char *address, struct place *place)
 }
 
 static bool
-is_same_file(const char *a, const char *b)
+is_same(const struct place *a, const struct place *b)
 {
 	struct stat of_a, of_b;
 
-	if (stat(a, &of_a) < 0 || stat(b, &of_b) < 0)
-		return strcmp(a, b) == 0;
-	return of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
-}
-
-static bool
-is_same(const struct place *a, const struct place *b)
-{
 	if (!a->socket != !b->socket || strcmp(a->name, b->name) != 0)
 		return false;
+	if (a->socket &&
+		(stat(a->socket, &of_a) < 0 || stat(b->socket, &of_b) < 0))
+		return strcmp(a->socket, b->socket) == 0;
 	if (a->socket)
-		return is_same_file(a->socket, b->socket);
+		return of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 	return strcasecmp(a->host, b->host) == 0 &&
 	       strtoul(a->port, NULL, 10) == strtoul(b->port, NULL, 10);
 }
