@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_ERROR_H
 #define HONE_IMAGE_ERROR_H
+#include <errno.h>
 #include "image.h"
+
+/* Make a system call until no signal interrupts it. */
+#define IMAGE_RETRY(call)                                                      \
+	__extension__({                                                        \
+		__typeof__(call) result_;                                      \
+		do                                                             \
+			result_ = (call);                                      \
+		while (result_ < 0 && errno == EINTR);                         \
+		result_;                                                       \
+	})
 
 /* As image_fail(), for bytes that are damaged: sets err->damaged. */
 __attribute__((format(printf, 4, 5))) int image_damaged(struct image_error *err,

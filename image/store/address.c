@@ -17,7 +17,6 @@ struct scheme {
 	bool writable;
 };
 
-/* Ends with a NULL name. */
 static const struct scheme schemes[] = {
 #define IMAGE_SCHEME(name, open, writable) {name, open, writable},
 #include "store/schemes.def"
@@ -25,8 +24,7 @@ static const struct scheme schemes[] = {
 	{NULL, NULL, false},
 };
 
-/* Returns the scheme of an address, in upper or lower case, or NULL for a path.
- */
+/* Returns the scheme of an address, or NULL for a path. */
 static const struct scheme *
 scheme_of(const char *address)
 {
@@ -48,15 +46,7 @@ image_is_address(const char *address)
 	return scheme_of(address) != NULL;
 }
 
-static bool
-is_http(const struct scheme *scheme)
-{
-	return strcmp(scheme->name, "http") == 0 ||
-	       strcmp(scheme->name, "https") == 0;
-}
-
-/* Returns whether this is a host, maybe with a port, and not the beginning of a
- * user and a password. */
+/* Returns whether this is a host, and not a user and a password. */
 static bool
 is_host(const char *host, size_t length)
 {
@@ -94,7 +84,6 @@ find_colon(const char *text)
 	return text ? text - 1 : NULL;
 }
 
-/* Returns the scheme whose name is in front of the colon, or NULL. */
 static const struct scheme *
 scheme_before(const char *text, const char *colon)
 {
@@ -136,7 +125,8 @@ show(char *to, const struct scheme *scheme, const char *colon, const char *end)
 	if (!scheme)
 		return to;
 	/* The query may be a signature. */
-	if (is_http(scheme) && host + strcspn(host, "?#") < end)
+	if (strncmp(scheme->name, "http", 4) == 0 &&
+		host + strcspn(host, "?#") < end)
 		end = host + strcspn(host, "?#");
 	size_t length = strcspn(host, "/?#");
 	if (length > (size_t)(end - host))
@@ -208,34 +198,25 @@ image_address_name(const char *address)
 #define FILE_SCHEME "file://"
 #define HERE "localhost"
 
-/* Returns the path of an address, with its escapes, or NULL and *why. */
-static char *
-path_of_url(char *address, const char **why)
-{
-	char *host = address + strlen(FILE_SCHEME);
-	size_t length = strcspn(host, "/");
-
-	*why = "has no path: file:///PATH has three slashes";
-	if (!host[length])
-		return NULL;
-	*why = "names a file of another host";
-	if (length && (length != strlen(HERE) ||
-			      strncasecmp(host, HERE, length) != 0))
-		return NULL;
-	*why = "has a '?' or a '#', which is %3F or %23 in a path";
-	return strpbrk(host, "?#") ? NULL : host + length;
-}
-
 int
 image_file_url(char *address, const char **why)
 {
 	if (strncasecmp(address, FILE_SCHEME, strlen(FILE_SCHEME)) != 0)
 		return 0;
-	char *path = path_of_url(address, why);
-	if (!path)
-		return -EINVAL;
-	*why = "has a '%' without the two digits of a byte";
-	return image_percent_decode(address, path) ? 1 : -EINVAL;
+	char *host = address + strlen(FILE_SCHEME);
+	size_t length = strcspn(host, "/");
+	if (!host[length])
+		*why = "has no path: file:///PATH has three slashes";
+	else if (length && (length != strlen(HERE) ||
+				   strncasecmp(host, HERE, length) != 0))
+		*why = "names a file of another host";
+	else if (strpbrk(host, "?#"))
+		*why = "has a '?' or a '#', which is %3F or %23 in a path";
+	else if (!image_percent_decode(address, host + length))
+		*why = "has a '%' without the two digits of a byte";
+	else
+		return 1;
+	return -EINVAL;
 }
 
 bool
@@ -251,7 +232,6 @@ image_address_is_plain(const char *address, bool plain_http)
 	       (strcmp(scheme->name, "s3") == 0 && image_s3_is_plain());
 }
 
-/* Open an address by its scheme in lower case. */
 static int
 open_with(const struct scheme *scheme, const char *address,
 	const struct image_store_how *how, struct image_store **out,

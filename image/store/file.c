@@ -17,9 +17,7 @@
 #define RWF_DONTCACHE 0x00000080
 #endif
 
-/*
- * Returns the length of the part of a request that O_DIRECT can read or write.
- */
+/* Returns what of a request O_DIRECT can read or write. */
 static size_t
 direct_length(const struct image_file *file, uint64_t offset, const void *buf,
 	size_t length)
@@ -30,15 +28,6 @@ direct_length(const struct image_file *file, uint64_t offset, const void *buf,
 	return length - length % IMAGE_ALIGN;
 }
 
-/*
- * Returns true if the kernel or the file system does not support RWF_DONTCACHE.
- */
-static bool
-refused(int code)
-{
-	return code == EOPNOTSUPP || code == EINVAL || code == ENOSYS;
-}
-
 static bool
 may_dontcache(struct image_file *file)
 {
@@ -46,31 +35,43 @@ may_dontcache(struct image_file *file)
 	       !__atomic_load_n(&file->no_dontcache, __ATOMIC_RELAXED);
 }
 
+/* Returns whether the kernel or the file system has refused RWF_DONTCACHE. */
+static bool
+no_dontcache(struct image_file *file)
+{
+	if (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)
+		return false;
+	__atomic_store_n(&file->no_dontcache, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Read or write some bytes. */
 static ssize_t
-read_some(struct image_file *file, uint64_t offset, void *buf, size_t length)
+some(struct image_file *file, bool writes, uint64_t offset, void *buf,
+	size_t length)
 {
 	size_t direct = direct_length(file, offset, buf, length);
+	struct iovec iov = {buf, length};
 	ssize_t n;
 
 	if (direct) {
-		n = pread(file->direct_fd, buf, direct, (off_t)offset);
+		n = writes ? pwrite(file->direct_fd, buf, direct, (off_t)offset)
+			   : pread(file->direct_fd, buf, direct, (off_t)offset);
 		/* Some file systems accept O_DIRECT at open and refuse it at a
 		 * read; the end of a file may be unaligned. */
 		if (n > 0 || (n < 0 && errno != EINVAL))
 			return n;
 	}
 	if (may_dontcache(file)) {
-		struct iovec iov = {buf, length};
-		n = preadv2(file->fd, &iov, 1, (off_t)offset, RWF_DONTCACHE);
-		if (n >= 0 || !refused(errno))
+		n = (writes ? pwritev2 : preadv2)(
+			file->fd, &iov, 1, (off_t)offset, RWF_DONTCACHE);
+		if (n >= 0 || !no_dontcache(file))
 			return n;
-		__atomic_store_n(&file->no_dontcache, 1, __ATOMIC_RELAXED);
 	}
-	bool drop = file->drop_cache && !image_file_was_cached(file, offset);
-	if (file->drop_cache && length > image_file_window_end(offset) - offset)
-		length = (size_t)(image_file_window_end(offset) - offset);
+	if (writes)
+		return pwrite(file->fd, buf, length, (off_t)offset);
 	n = pread(file->fd, buf, length, (off_t)offset);
-	if (n > 0 && drop)
+	if (n > 0 && file->drop_cache)
 		image_file_drop_read(file, offset, (uint64_t)n);
 	return n;
 }
@@ -90,8 +91,8 @@ file_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
 			done += zeros;
 			continue;
 		}
-		ssize_t n = read_some(
-			file, offset + done, (char *)buf + done, left);
+		ssize_t n = some(
+			file, false, offset + done, (char *)buf + done, left);
 		if (n > 0) {
 			done += (size_t)n;
 			continue;
@@ -110,28 +111,6 @@ file_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
 	return 0;
 }
 
-static ssize_t
-write_some(struct image_file *file, uint64_t offset, const void *buf,
-	size_t length)
-{
-	size_t direct = direct_length(file, offset, buf, length);
-	ssize_t n;
-
-	if (direct) {
-		n = pwrite(file->direct_fd, buf, direct, (off_t)offset);
-		if (n > 0 || (n < 0 && errno != EINVAL))
-			return n;
-	}
-	if (may_dontcache(file)) {
-		struct iovec iov = {(void *)(uintptr_t)buf, length};
-		n = pwritev2(file->fd, &iov, 1, (off_t)offset, RWF_DONTCACHE);
-		if (n >= 0 || !refused(errno))
-			return n;
-		__atomic_store_n(&file->no_dontcache, 1, __ATOMIC_RELAXED);
-	}
-	return pwrite(file->fd, buf, length, (off_t)offset);
-}
-
 static int
 file_write(struct image_store *store, uint64_t offset, const void *buf,
 	size_t length, struct image_error *err)
@@ -140,16 +119,15 @@ file_write(struct image_store *store, uint64_t offset, const void *buf,
 	size_t done = 0;
 
 	while (done < length) {
-		ssize_t n = write_some(file, offset + done,
-			(const char *)buf + done, length - done);
+		ssize_t n = some(file, true, offset + done,
+			(char *)(uintptr_t)buf + done, length - done);
 		if (n > 0) {
 			done += (size_t)n;
 			continue;
 		}
 		if (n < 0 && errno == EINTR)
 			continue;
-		/* POSIX allows 0 only for length 0. An error prevents an
-		 * endless loop. */
+		/* POSIX allows 0 only for length 0. */
 		int code = n < 0 ? errno : ENOSPC;
 		return image_fail(err, store->name, -code,
 			"cannot be written at offset %" PRIu64 ": %s",
@@ -162,12 +140,7 @@ file_write(struct image_store *store, uint64_t offset, const void *buf,
 static int
 file_resize(struct image_store *store, uint64_t size, struct image_error *err)
 {
-	int rc;
-
-	do
-		rc = ftruncate(image_file(store)->fd, (off_t)size);
-	while (rc < 0 && errno == EINTR);
-	if (rc < 0)
+	if (IMAGE_RETRY(ftruncate(image_file(store)->fd, (off_t)size)) < 0)
 		return image_fail(err, store->name, -errno,
 			"cannot be resized to %s: %s",
 			IMAGE_COUNT(size, "byte"), strerror(errno));
@@ -203,15 +176,12 @@ file_share(struct image_store *store, uint64_t offset, struct image_store *from,
 		.src_length = length,
 		.dest_offset = offset,
 	};
-	int rc;
 
 	if (from->ops != &image_file_ops || !image_file(from)->regular)
 		return -EOPNOTSUPP;
 	range.src_fd = image_file(from)->fd;
-	do
-		rc = ioctl(image_file(store)->fd, FICLONERANGE, &range);
-	while (rc < 0 && errno == EINTR);
-	if (rc == 0)
+	if (IMAGE_RETRY(ioctl(image_file(store)->fd, FICLONERANGE, &range)) ==
+		0)
 		return 0;
 	if (errno != EDQUOT && errno != ENOSPC && errno != EIO)
 		return -EOPNOTSUPP;
@@ -224,12 +194,8 @@ static int
 file_flush(struct image_store *store, struct image_error *err)
 {
 	struct image_file *file = image_file(store);
-	int rc;
 
-	do
-		rc = fsync(file->fd);
-	while (rc < 0 && errno == EINTR);
-	if (rc < 0)
+	if (IMAGE_RETRY(fsync(file->fd)) < 0)
 		return image_fail(err, store->name, -errno,
 			"cannot be synced to disk: %s", strerror(errno));
 	if (file->drop_cache)
@@ -252,7 +218,9 @@ file_unchanged(struct image_store *store, struct image_error *err)
 	int rc = image_file_size(file->fd, store->name, &st, &size, err);
 	if (rc < 0)
 		return rc;
-	image_file_drop_windows(file);
+	/* Drop the pages that readahead has read. */
+	if (file->drop_cache && !may_dontcache(file))
+		image_file_drop(file, 0, 0);
 	if (size != store->size)
 		return image_fail(err, store->name, -EIO,
 			"changed while it was read, from %" PRIu64 " to %s",
@@ -291,7 +259,6 @@ file_close(struct image_store *store)
 		close(file->fd);
 	pthread_mutex_destroy(&file->parts_lock);
 	pthread_mutex_destroy(&file->lock);
-	free(file->windows);
 	free(store->name);
 	free(file);
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_FILE_H
 #define HONE_IMAGE_FILE_H
-/*
- * The store of a regular file or a block device, for the files that implement
- * it.
- */
+/* The store of a regular file or a block device. */
 #include <pthread.h>
 #include <sys/stat.h>
 #include "store/store.h"
@@ -34,7 +31,6 @@ struct image_file {
 	bool remembers;
 	/* has fewer blocks than bytes: a read first looks for a hole */
 	bool sparse;
-	/* at open */
 	struct stat st;
 	/* remove pages from the page cache after a read or write */
 	bool drop_cache;
@@ -42,9 +38,6 @@ struct image_file {
 	int no_dontcache;
 	/* the first way of store/zero.c that was not refused. Atomic. */
 	int zeroing;
-	/* under the lock: for each window, whether it was in the page cache
-	 * before the first read; NULL until needed */
-	unsigned char *windows;
 
 	/* the parts that were found last, under their lock; empty: none */
 	pthread_mutex_t parts_lock;
@@ -54,14 +47,11 @@ struct image_file {
 	size_t unasked;
 
 	pthread_mutex_t lock;
-	/* under the lock: bytes written since the last writeback began, and
-	 * their range */
+	/* under the lock: bytes written since the last writeback began, their
+	 * range, and the previous range, whose writeback has begun */
 	uint64_t unsent;
-	uint64_t unsent_from;
-	uint64_t unsent_to;
-	/* the previous range, whose writeback has begun */
-	uint64_t sent_from;
-	uint64_t sent_to;
+	struct image_file_part written;
+	struct image_file_part sent;
 };
 
 static inline struct image_file *
@@ -70,7 +60,6 @@ image_file(struct image_store *store)
 	return (struct image_file *)store;
 }
 
-/* zero.c: the operation `zero`. */
 int image_file_zero(struct image_store *store, uint64_t offset, uint64_t length,
 	struct image_error *err);
 
@@ -93,22 +82,9 @@ size_t image_file_hole(
 void image_file_wrote(
 	struct image_file *file, uint64_t offset, uint64_t length);
 void image_file_drop(struct image_file *file, uint64_t offset, uint64_t length);
-/*
- * Returns whether most pages around offset were in the page cache before the
- * first read there. Such pages are kept, because other programs use them. Any
- * thread.
- */
-bool image_file_was_cached(struct image_file *file, uint64_t offset);
-/*
- * Returns the end of the range for which image_file_was_cached() has one
- * result.
- */
-uint64_t image_file_window_end(uint64_t offset);
 /* Drop the pages that were read, and earlier pages of their folio. */
 void image_file_drop_read(
 	struct image_file *file, uint64_t offset, uint64_t length);
-/* After the last read: drop the pages that readahead has read. */
-void image_file_drop_windows(struct image_file *file);
 
 extern const struct image_store_ops image_file_ops;
 

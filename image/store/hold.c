@@ -15,7 +15,6 @@
  * with another file. Zeros of this length are not written over zeros. */
 #define UNIT ((uint64_t)64 << 10)
 
-/* Bytes that are kept in memory. */
 struct part {
 	uint64_t offset;
 	uint64_t length;
@@ -245,33 +244,27 @@ image_target_hold(
 	return 0;
 }
 
-/* Returns whether the range has zeros already; false if it cannot be read. */
-static bool
-has_zeros(struct image_store *inner, const struct part *part)
-{
-	struct image_error err;
-	void *bytes = malloc((size_t)part->length);
-
-	bool zeros = bytes &&
-		     image_store_read(inner, part->offset, bytes,
-			     (size_t)part->length, &err) == 0 &&
-		     hone_buffer_is_zero(bytes, (size_t)part->length);
-	free(bytes);
-	return zeros;
-}
-
 int
 image_target_clear(struct image_store *target, struct image_error *err)
 {
 	struct held *h = held(target);
 	struct image_store *inner = h->inner;
+	struct image_error ignored;
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < 2; i++) {
 		const struct part *part = &h->parts[i];
-		if (part->length && !has_zeros(inner, part))
+		size_t length = (size_t)part->length;
+		void *bytes = malloc(length + 1);
+		/* What cannot be read is not known to be zero. */
+		bool zeros = bytes &&
+			     image_store_read(inner, part->offset, bytes,
+				     length, &ignored) == 0 &&
+			     hone_buffer_is_zero(bytes, length);
+		if (length && !zeros)
 			rc = inner->ops->zero(
 				inner, part->offset, part->length, err);
+		free(bytes);
 	}
 	h->is_cleared = rc == 0;
 	return rc == 0 ? inner->ops->flush(inner, err) : rc;

@@ -18,6 +18,7 @@ seek(struct image_file *file, uint64_t offset, int whence)
 	do
 		found = lseek(file->fd, (off_t)offset, whence);
 	while (found == -1 && errno == EINTR);
+
 	if (found == -1)
 		return -errno;
 	/* The hole after the last block of 8 EiB begins at 2^63. */
@@ -31,17 +32,6 @@ unsupported(off_t rc)
 	return rc == -EINVAL || rc == -EOPNOTSUPP || rc == -ENOSYS;
 }
 
-/* A file that was cut has no data behind its new end. The read fails there. */
-static bool
-was_cut(const struct image_file *file)
-{
-	struct stat st;
-
-	return file->regular &&
-	       (fstat(file->fd, &st) < 0 ||
-		       (uint64_t)st.st_size < file->store.size);
-}
-
 /*
  * Ask the kernel for the part that begins at offset. The result is limited to
  * the size at open: the file may have become shorter or longer since then. A
@@ -51,11 +41,15 @@ static int
 ask(struct image_file *file, uint64_t offset, struct image_file_part *part)
 {
 	uint64_t size = file->remembers ? file->store.size : INT64_MAX;
+	struct stat st;
 
 	*part = (struct image_file_part){.begin = offset, .end = size};
 	off_t data = seek(file, offset, SEEK_DATA);
 	if (data == -ENXIO) {
-		part->hole = !file->remembers || !was_cut(file);
+		/* The read of a file that was cut fails. */
+		part->hole = !file->remembers || !file->regular ||
+			     (fstat(file->fd, &st) == 0 &&
+				     (uint64_t)st.st_size >= file->store.size);
 		return 0;
 	}
 	if (unsupported(data))
@@ -75,8 +69,7 @@ ask(struct image_file *file, uint64_t offset, struct image_file_part *part)
 		part->in_data = true;
 		return (int)end;
 	}
-	/* end == offset: a hole was punched since the first call; treat it as
-	 * data */
+	/* If end == offset, a hole was punched since: all is data. */
 	if ((uint64_t)end > offset && (uint64_t)end < size)
 		part->end = (uint64_t)end;
 	return 0;
@@ -160,22 +153,16 @@ remember(struct image_file *file, struct image_file_part *part)
 	pthread_mutex_unlock(&file->parts_lock);
 }
 
-static int
-find(struct image_file *file, uint64_t offset, struct image_file_part *part)
-{
-	int rc = ask(file, offset, part);
-	if (rc == 0 && file->remembers && offset < file->store.size)
-		remember(file, part);
-	return rc;
-}
-
 int
 image_file_find(
 	struct image_file *file, uint64_t offset, struct image_file_part *part)
 {
 	if (file->remembers && find_known(file, offset, part))
 		return 0;
-	return find(file, offset, part);
+	int rc = ask(file, offset, part);
+	if (rc == 0 && file->remembers && offset < file->store.size)
+		remember(file, part);
+	return rc;
 }
 
 /*
@@ -186,33 +173,27 @@ image_file_find(
 /* What a short read costs: the kernel reads ahead. */
 #define UNASKED_LEAST ((size_t)16 << 10)
 
-static bool
-may_pass(struct image_file *file, size_t length)
-{
-	size_t cost = length < UNASKED_LEAST ? UNASKED_LEAST : length;
-
-	pthread_mutex_lock(&file->parts_lock);
-	bool may = cost <= UNASKED_MOST - file->unasked;
-	if (may)
-		file->unasked += cost;
-	pthread_mutex_unlock(&file->parts_lock);
-	return may;
-}
-
 /* A shorter hole is read together with the data in front of the hole. */
 #define SKIP_LEAST ((size_t)64 << 10)
 
 size_t
 image_file_hole(struct image_file *file, uint64_t offset, size_t *length)
 {
+	size_t cost = *length < UNASKED_LEAST ? UNASKED_LEAST : *length;
 	struct image_file_part part;
 
 	if (!file->sparse || offset >= file->store.size)
 		return 0;
-	/* A search that fails skips nothing: the read reports the failure. */
-	if (!find_known(file, offset, &part) &&
-		(may_pass(file, *length) || find(file, offset, &part) < 0))
-		return 0;
+	if (!find_known(file, offset, &part)) {
+		pthread_mutex_lock(&file->parts_lock);
+		bool unasked = cost <= UNASKED_MOST - file->unasked;
+		if (unasked)
+			file->unasked += cost;
+		pthread_mutex_unlock(&file->parts_lock);
+		/* A search that fails skips nothing. */
+		if (unasked || image_file_find(file, offset, &part) < 0)
+			return 0;
+	}
 	uint64_t left = part.end - offset;
 	if (part.hole)
 		return *length < left ? *length : (size_t)left;

@@ -12,18 +12,6 @@
 #include "store/file.h"
 #include "blocks/blocks.h"
 
-static const char *
-kind_of_file(mode_t mode)
-{
-	if (S_ISDIR(mode))
-		return "a directory";
-	if (S_ISFIFO(mode))
-		return "a FIFO";
-	if (S_ISSOCK(mode))
-		return "a socket";
-	return "a character device";
-}
-
 /* Fails if st is neither a regular file nor a block device. */
 static int
 check_kind(const char *name, const struct stat *st, struct image_error *err)
@@ -32,7 +20,10 @@ check_kind(const char *name, const struct stat *st, struct image_error *err)
 		return 0;
 	return image_fail(err, name, -EINVAL,
 		"is %s; an image is a regular file or a block device%s",
-		kind_of_file(st->st_mode),
+		S_ISDIR(st->st_mode)    ? "a directory"
+		: S_ISFIFO(st->st_mode) ? "a FIFO"
+		: S_ISSOCK(st->st_mode) ? "a socket"
+					: "a character device",
 		S_ISFIFO(st->st_mode) ? ", and '-' reads a pipe as stdin" : "");
 }
 
@@ -41,11 +32,8 @@ static int
 check_empty(int fd, const char *name, struct image_error *err)
 {
 	char byte;
-	ssize_t n;
+	ssize_t n = IMAGE_RETRY(pread(fd, &byte, 1, 0));
 
-	do
-		n = pread(fd, &byte, 1, 0);
-	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return image_fail(err, name, -errno,
 			"cannot be read at offset 0: %s", strerror(errno));
@@ -62,10 +50,8 @@ open_path(const char *path, struct image_error *err)
 	struct stat st;
 	/* The path may have become a FIFO without a writer. */
 	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
-	int fd;
 
-	/* Before open(), which fails for a socket and has side effects on a
-	 * tape. */
+	/* open() fails for a socket and has side effects on a tape. */
 	if (stat(path, &st) == 0) {
 		int rc = check_kind(path, &st, err);
 		if (rc < 0)
@@ -74,37 +60,25 @@ open_path(const char *path, struct image_error *err)
 		if (S_ISBLK(st.st_mode))
 			flags &= ~O_NONBLOCK;
 	}
-	do
-		fd = open(path, flags);
-	while (fd < 0 && errno == EINTR);
+	int fd = IMAGE_RETRY(open(path, flags));
 	if (fd < 0)
 		return image_fail(err, path, -errno, "cannot be opened: %s",
 			strerror(errno));
 	return fd;
 }
 
-/* The part of path below the directory, or NULL. Both are canonical. */
-static const char *
-part_below(const char *path, const char *directory)
-{
-	size_t length = strlen(directory);
-
-	/* "/" ends with the separating slash */
-	if (length == 1)
-		return path + 1;
-	if (strncmp(path, directory, length) != 0 || path[length] != '/')
-		return NULL;
-	return path + length + 1;
-}
-
 static int
 open_resolved(const char *path, const char *resolved, const char *below,
 	const char *directory, struct image_error *err)
 {
-	const char *part = part_below(resolved, directory);
+	/* "/" ends with the separating slash */
+	size_t length = directory[1] ? strlen(directory) : 0;
+	const char *part = resolved + length + 1;
 	struct stat st;
 
-	if (!part)
+	/* Both paths are canonical. */
+	if (strncmp(resolved, directory, length) != 0 ||
+		resolved[length] != '/')
 		return image_fail(err, path, -EPERM,
 			"is not below the allowed directory %s", below);
 	int at = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -118,8 +92,7 @@ open_resolved(const char *path, const char *resolved, const char *below,
 			"is not a regular file; an image may refer to regular "
 			"files only");
 	} else {
-		/* Open name, which has no symbolic links in it, below a
-		 * directory. */
+		/* The part has no symbolic links. */
 		struct open_how how = {
 			.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW,
 			.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
@@ -145,12 +118,13 @@ static int
 open_below(const char *path, const char *below, struct image_error *err)
 {
 	char *directory = realpath(below, NULL);
-	if (!directory)
-		return image_fail(err, below, -errno, "cannot be resolved: %s",
-			strerror(errno));
-	char *resolved = realpath(path, NULL);
+	char *resolved = directory ? realpath(path, NULL) : NULL;
 	int rc;
-	if (!resolved)
+
+	if (!directory)
+		rc = image_fail(err, below, -errno, "cannot be resolved: %s",
+			strerror(errno));
+	else if (!resolved)
 		rc = image_fail(err, path, -errno, "cannot be opened: %s",
 			strerror(errno));
 	else
@@ -158,18 +132,6 @@ open_below(const char *path, const char *below, struct image_error *err)
 	free(resolved);
 	free(directory);
 	return rc;
-}
-
-/*
- * A second descriptor, because O_DIRECT applies to every read of a descriptor.
- */
-static int
-open_direct(int fd, int access)
-{
-	char path[40];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, access | O_DIRECT | O_CLOEXEC);
 }
 
 /* Takes ownership of fd, also on failure, if owns_fd. */
@@ -195,7 +157,11 @@ make_store(int fd, bool owns_fd, const char *name, int access,
 	file->drop_cache = how->drop_cache;
 	pthread_mutex_init(&file->lock, NULL);
 	pthread_mutex_init(&file->parts_lock, NULL);
-	file->direct_fd = how->direct ? open_direct(fd, access) : -1;
+	/* O_DIRECT applies to every read of a descriptor. */
+	char path[40];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	file->direct_fd =
+		how->direct ? open(path, access | O_DIRECT | O_CLOEXEC) : -1;
 	file->store.direct = file->direct_fd >= 0;
 	file->store.parallel_writes = file->store.direct;
 	/* A file that is written is a new one. */
@@ -248,26 +214,6 @@ image_store_open(const char *path, const char *below,
 	return rc < 0 || how->force_share ? rc : lock(out, err);
 }
 
-/* Returns whether fd is at the beginning of a file that can be read anywhere.
- */
-static bool
-is_whole_file(int fd, const struct stat *st)
-{
-	return (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode)) &&
-	       lseek(fd, 0, SEEK_CUR) == 0;
-}
-
-/* A stream is never locked. */
-static int
-open_stream(int fd, const char *name, uint64_t memory, struct image_store **out,
-	struct image_error *err)
-{
-	struct image_stream *stream;
-
-	int rc = image_stream_of_fd(fd, false, name, &stream, err);
-	return rc < 0 ? rc : image_blocks_open(stream, memory, out, err);
-}
-
 int
 image_store_open_stdin(const struct image_store_how *how,
 	struct image_store **out, struct image_error *err)
@@ -284,8 +230,15 @@ image_store_open_stdin(const struct image_store_how *how,
 	if (isatty(STDIN_FILENO))
 		return image_fail(err, name, -EINVAL,
 			"is a terminal; an image comes from a pipe or a file");
-	if (!is_whole_file(STDIN_FILENO, &st))
-		return open_stream(STDIN_FILENO, name, how->memory, out, err);
+	if ((!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode)) ||
+		lseek(STDIN_FILENO, 0, SEEK_CUR) != 0) {
+		struct image_stream *stream;
+		int rc = image_stream_of_fd(
+			STDIN_FILENO, false, name, &stream, err);
+		return rc < 0 ? rc
+			      : image_blocks_open(
+					stream, how->memory, out, err);
+	}
 	int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return image_fail(err, name, -errno, "cannot be opened: %s",

@@ -43,22 +43,6 @@ fail_walk(const struct walk *w, int code, struct image_error *err)
 		err, w->path, -code, "cannot be resolved: %s", strerror(code));
 }
 
-static int
-refuse_planted(const struct walk *w, const struct stat *link, const char *name,
-	struct image_error *err)
-{
-	if (w->rest[0] == '\0' && w->n_links == 0)
-		return image_fail(err, w->path, -EACCES,
-			"is a symbolic link of another user (%u) in a sticky "
-			"directory",
-			(unsigned)link->st_uid);
-	return image_fail(err, w->path, -EACCES,
-		"leads through '%s', a symbolic link of another user (%u) in a "
-		"sticky directory",
-		name, (unsigned)link->st_uid);
-}
-
-/* The walk goes on in the directory of fd. */
 static void
 enter(struct walk *w, int fd)
 {
@@ -97,29 +81,29 @@ is_of_proc(int fd)
 	return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* As fs.protected_symlinks. */
-static bool
-is_planted(const struct walk *w, const struct stat *link)
-{
-	struct stat st;
-
-	return fstat(w->place->directory, &st) < 0 ||
-	       ((st.st_mode & S_ISVTX) && (st.st_mode & S_IWOTH) &&
-		       link->st_uid != geteuid() && link->st_uid != st.st_uid);
-}
-
 /* Follow the link of fd, which is the component `name`. Takes fd over. */
 static int
 follow(struct walk *w, int fd, const struct stat *link, const char *name,
 	struct image_error *err)
 {
+	bool direct = w->rest[0] == '\0' && w->n_links == 0;
 	char target[PATH_MAX];
+	struct stat st;
 	ssize_t n = 0;
 	int rc = 0;
 
 	w->place->is_link |= w->rest[0] == '\0';
-	if (is_planted(w, link))
-		rc = refuse_planted(w, link, name, err);
+	/* As fs.protected_symlinks. */
+	bool planted =
+		fstat(w->place->directory, &st) < 0 ||
+		((st.st_mode & S_ISVTX) && (st.st_mode & S_IWOTH) &&
+			link->st_uid != geteuid() && link->st_uid != st.st_uid);
+	if (planted)
+		rc = image_fail(err, w->path, -EACCES,
+			"%s%s%s a symbolic link of another user (%u) in a "
+			"sticky directory",
+			direct ? "is" : "leads through '", direct ? "" : name,
+			direct ? "" : "',", (unsigned)link->st_uid);
 	else if (++w->n_links > MAX_LINKS)
 		rc = fail_walk(w, ELOOP, err);
 	else
@@ -133,7 +117,6 @@ follow(struct walk *w, int fd, const struct stat *link, const char *name,
 	return walk_from(w, target, err);
 }
 
-/* Open what a name is, be it a link. Returns -1 and sets errno on failure. */
 static int
 look(const struct walk *w, const char *name, struct stat *st)
 {
@@ -148,10 +131,7 @@ look(const struct walk *w, const char *name, struct stat *st)
 	return -1;
 }
 
-/*
- * Enter a directory, or follow a link to it. O_DIRECTORY makes the kernel mount
- * what is mounted on demand.
- */
+/* O_DIRECTORY makes the kernel mount what is mounted on demand. */
 static int
 step(struct walk *w, const char *name, struct image_error *err)
 {
@@ -202,25 +182,6 @@ finish(struct walk *w, const char *name, struct image_error *err)
 	return place->name ? 0 : image_no_memory(err);
 }
 
-static int
-walk_path(struct walk *w, struct image_error *err)
-{
-	int rc = 0;
-
-	while (rc == 0 && w->rest && !w->place->name) {
-		char *at = w->rest + strspn(w->rest, "/");
-		size_t length = strcspn(at, "/");
-		bool is_last = at[length] == '\0';
-		char *name = strndup(at, length);
-		if (!name)
-			return image_no_memory(err);
-		memmove(w->rest, at + length, strlen(at + length) + 1);
-		rc = is_last ? finish(w, name, err) : step(w, name, err);
-		free(name);
-	}
-	return rc;
-}
-
 int
 image_path_find(
 	const char *path, struct image_path *place, struct image_error *err)
@@ -229,8 +190,17 @@ image_path_find(
 
 	*place = (struct image_path){.directory = -1, .fd = -1};
 	int rc = walk_from(&w, path, err);
-	if (rc == 0)
-		rc = walk_path(&w, err);
+	while (rc == 0 && !place->name) {
+		char *at = w.rest + strspn(w.rest, "/");
+		size_t length = strcspn(at, "/");
+		bool is_last = at[length] == '\0';
+		char *name = strndup(at, length);
+		memmove(w.rest, at + length, strlen(at + length) + 1);
+		rc = !name     ? image_no_memory(err)
+		     : is_last ? finish(&w, name, err)
+			       : step(&w, name, err);
+		free(name);
+	}
 	free(w.rest);
 	if (rc < 0)
 		image_path_close(place);
@@ -251,13 +221,10 @@ image_path_close(struct image_path *place)
 int
 image_path_open(const struct image_path *place, int flags)
 {
-	int fd;
+	int nofollow = place->is_magic ? 0 : O_NOFOLLOW;
+	int fd = IMAGE_RETRY(openat(
+		place->directory, place->name, flags | nofollow | O_CLOEXEC));
 
-	if (!place->is_magic)
-		flags |= O_NOFOLLOW;
-	do
-		fd = openat(place->directory, place->name, flags | O_CLOEXEC);
-	while (fd < 0 && errno == EINTR);
 	return fd < 0 ? -errno : fd;
 }
 

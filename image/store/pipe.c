@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The store of stdout: its bytes leave in order. What is left out between two
- * writes is zero.
- */
+/* The store of stdout. What is left out between two writes is zero. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +24,6 @@ struct pipe_store {
 	bool allow_disguised;
 	/* the pipe takes pages of zeros without a copy */
 	bool takes_pages;
-	/* bytes that left */
 	uint64_t position;
 	/* what the end of the disk will be, for zeros before it */
 	uint64_t end;
@@ -49,25 +45,6 @@ write_failed(const struct pipe_store *p, int code, struct image_error *err)
 		strerror(code));
 }
 
-/* A guest chose the first bytes: no program may detect another format. */
-static int
-judge_head(struct pipe_store *p, const unsigned char *head, size_t length,
-	struct image_error *err)
-{
-	bool in_disk;
-	const char *name = image_foreign_by_magic(head, length, &in_disk);
-	const struct image_format *format = image_format_by_magic(head, length);
-
-	if (p->allow_disguised || (name && in_disk) || (!name && !format))
-		return 0;
-	return image_fail(err, p->store.name, -EINVAL,
-		"would be a raw image with the signature of %s at offset 0; "
-		"add "
-		"--allow-disguised",
-		name ? name : format->name);
-}
-
-/* Whether a write that failed may succeed now. */
 static bool
 can_go_on(const struct pipe_store *p)
 {
@@ -78,7 +55,6 @@ can_go_on(const struct pipe_store *p)
 	return errno == EINTR;
 }
 
-/* Send bytes that were judged. */
 static int
 send_bytes(struct pipe_store *p, const unsigned char *bytes, size_t length,
 	struct image_error *err)
@@ -154,7 +130,18 @@ pipe_write(struct image_store *store, uint64_t offset, const void *buf,
 		size_t n = IMAGE_ENDS - (size_t)offset;
 		n = n < length ? n : length;
 		memcpy(head + offset, buf, n);
-		rc = judge_head(p, head, (size_t)offset + n, err);
+		n += (size_t)offset;
+		/* A guest chose them: no program may detect another format. */
+		bool in_disk;
+		const char *name = image_foreign_by_magic(head, n, &in_disk);
+		const struct image_format *format =
+			image_format_by_magic(head, n);
+		if (!p->allow_disguised && !(name && in_disk) &&
+			(name || format))
+			rc = image_fail(err, store->name, -EINVAL,
+				"would be a raw image with the signature of %s "
+				"at offset 0; add --allow-disguised",
+				name ? name : format->name);
 	}
 	if (rc == 0)
 		rc = send_zeros(p, offset, err);
@@ -193,7 +180,6 @@ pipe_resize(struct image_store *store, uint64_t size, struct image_error *err)
 	return 0;
 }
 
-/* A pipe cannot be synced. */
 static int
 pipe_flush(struct image_store *store, struct image_error *err)
 {

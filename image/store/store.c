@@ -64,7 +64,10 @@ image_store_usage(const struct image_store *store, struct image_usage *usage,
 	struct image_error *err)
 {
 	store = image_store_origin(store);
-	return store->ops->usage(store, usage, err);
+	if (store->ops->usage)
+		return store->ops->usage(store, usage, err);
+	usage->file_size = usage->disk_usage = store->size;
+	return 0;
 }
 
 void
@@ -99,32 +102,22 @@ image_store_reach(struct image_store *store, uint64_t offset, size_t length,
 /* More than the signatures and the footers at the end of a file. */
 #define STEP ((size_t)1 << 20)
 
-/* Move *at behind most of a hole, such as one of a sparse member of an archive.
- */
-static int
-skip_hole(struct image_store *store, uint64_t *at, struct image_error *err)
-{
-	uint64_t length;
-	bool hole;
-
-	if (store->size == IMAGE_SIZE_UNKNOWN || *at >= store->size)
-		return 0;
-	int rc = image_store_extent(
-		store, *at, store->size - *at, &length, &hole, err);
-	if (rc == 0 && hole)
-		*at += length / STEP * STEP;
-	return rc;
-}
-
 int
 image_store_find_end(struct image_store *store, uint64_t at, uint64_t keep,
 	struct image_error *err)
 {
-	uint64_t reached = STEP;
+	uint64_t reached = STEP, length = 0;
+	bool hole = false;
 	int rc = 0;
 
 	while (rc == 0 && reached == STEP) {
-		rc = skip_hole(store, &at, err);
+		if (store->size != IMAGE_SIZE_UNKNOWN && at < store->size)
+			rc = image_store_extent(store, at, store->size - at,
+				&length, &hole, err);
+		/* Most of a hole, such as that of a member of an archive. */
+		if (rc == 0 && hole)
+			at += length / STEP * STEP;
+		hole = false;
 		if (rc == 0)
 			rc = image_store_reach(store, at, STEP, &reached, err);
 		if (rc == 0 && at >= STEP && at - STEP >= keep)
@@ -172,8 +165,6 @@ image_store_close(struct image_store *store)
 	if (store)
 		store->ops->close(store);
 }
-
-/* The lines about the requests to servers. */
 
 void
 image_trace(const struct image_trace *trace, const char *format, ...)

@@ -33,9 +33,7 @@
 
 struct image_store;
 
-/* What a store of a registry is. */
 enum image_layer {
-	/* it is of no registry */
 	IMAGE_LAYER_NONE,
 	/* an archive, whose image is below disk/ */
 	IMAGE_LAYER_ARCHIVE,
@@ -107,7 +105,6 @@ struct image_store_ops {
 		struct image_store *from, uint64_t from_offset, uint64_t length,
 		struct image_error *err);
 
-	/* Make all written bytes durable. NULL as for write. */
 	int (*flush)(struct image_store *store, struct image_error *err);
 
 	/* Returns -EIO if a change of the store since open was detected:
@@ -116,7 +113,7 @@ struct image_store_ops {
 	int (*unchanged)(struct image_store *store, struct image_error *err);
 
 	/* Set *usage to the sizes of the store in the file system. Not called
-	 * if there is a store below. */
+	 * if there is a store below. NULL: its size. */
 	int (*usage)(const struct image_store *store, struct image_usage *usage,
 		struct image_error *err);
 
@@ -128,7 +125,6 @@ struct image_store {
 	const struct image_store_ops *ops;
 	/* the store from whose bytes these are made; NULL: none */
 	struct image_store *below;
-	/* for messages */
 	char *name;
 	/* bytes at open; IMAGE_SIZE_UNKNOWN if only the last byte tells it */
 	uint64_t size;
@@ -168,7 +164,6 @@ struct image_store {
 	 * thread; false for buffered writes to one file, which wait for each
 	 * other */
 	bool parallel_writes;
-	/* of image_store_head() */
 	unsigned char head[IMAGE_HEAD_SIZE];
 	size_t head_length;
 	bool has_head;
@@ -184,12 +179,9 @@ struct image_store {
 struct image_auth {
 	unsigned users;
 	struct image_registry registry;
-	/* of Bearer; NULL: none yet */
 	char *token;
-	/* of Basic; NULL: none */
 	const char *user;
 	const char *password;
-	/* how many tokens there were */
 	unsigned serial;
 	/* Get another token, as the server asks in its WWW-Authenticate. */
 	int (*renew)(struct image_auth *auth, const char *challenges,
@@ -197,21 +189,14 @@ struct image_auth {
 	void (*free)(struct image_auth *auth);
 };
 
-/* NULL is allowed. */
 void image_auth_drop(struct image_auth *auth);
 
-/* A file of a registry. */
 struct image_request {
-	/* of the store, for messages */
 	const char *name;
-	/* a field of the header, for the host of the address alone; NULL: none
-	 */
 	const char *accept;
 	/* a file of another size is refused; IMAGE_SIZE_UNKNOWN: any size */
 	uint64_t size;
-	/* NULL: none */
 	struct image_auth *auth;
-	/* of the address; NULL: none */
 	const char *user;
 	const char *password;
 	/* a secret that is sent by POST, to the host of the address alone;
@@ -221,7 +206,6 @@ struct image_request {
 	bool foreign;
 };
 
-/* Options of image_store_open() and image_store_use(). */
 struct image_store_how {
 	bool force_share;
 	bool direct;
@@ -232,15 +216,12 @@ struct image_store_how {
 	bool in_place;
 	/* image_store_use() takes the descriptor over, also on failure */
 	bool takes_fd;
-	/* for stdout, as in struct image_write */
 	bool allow_disguised;
-	/* as in struct image_open */
 	bool inspect;
 	bool whole;
 	/* the caller compares the digest of all bytes */
 	bool expected;
 	uint64_t memory;
-	/* of a registry alone */
 	uint64_t max_size;
 	const char *member;
 	/* of HTTP; NULL: none. Used by open alone. */
@@ -281,9 +262,7 @@ int image_store_open(const char *path, const char *below,
 int image_store_open_stdin(const struct image_store_how *how,
 	struct image_store **out, struct image_error *err);
 
-/*
- * Write to stdout in the order of the bytes. The descriptor is a copy.
- */
+/* The descriptor is a copy. */
 int image_store_open_stdout(const struct image_store_how *how,
 	struct image_store **out, struct image_error *err);
 
@@ -299,8 +278,7 @@ int image_store_use(int fd, const char *name, const struct image_store_how *how,
 __attribute__((format(printf, 2, 3))) void image_trace(
 	const struct image_trace *trace, const char *format, ...);
 
-/* The members of ops, with the checks that every store needs, and with what
- * NULL means. */
+/* As the members of ops; NULL means what they say. */
 int image_store_read(struct image_store *store, uint64_t offset, void *buf,
 	size_t length, struct image_error *err);
 int image_store_write(struct image_store *store, uint64_t offset,
@@ -363,10 +341,7 @@ struct image_ends {
 void image_ends_pass(
 	struct image_ends *ends, const unsigned char *bytes, uint64_t length);
 
-/*
- * Read from the first or from the last IMAGE_ENDS bytes. Bytes that did not
- * pass are zero.
- */
+/* Of the first or last IMAGE_ENDS bytes. What did not pass is zero. */
 void image_ends_read(const struct image_ends *ends, uint64_t offset, void *buf,
 	size_t length);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams of descriptors and of stores. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -13,7 +14,6 @@ struct fd_stream {
 	struct image_stream stream;
 	int fd;
 	bool owns_fd;
-	/* bytes that were read */
 	uint64_t position;
 };
 
@@ -31,8 +31,7 @@ fd_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
 			return 0;
 		}
 		if (errno == EAGAIN) {
-			/* Another process may have made the pipe non-blocking.
-			 */
+			/* Another process may have made it non-blocking. */
 			struct pollfd poll_fd = {.fd = s->fd, .events = POLLIN};
 			poll(&poll_fd, 1, -1);
 		} else if (errno != EINTR)
@@ -175,25 +174,6 @@ image_stream_check(const char *name, uint64_t size, uint64_t came, bool ended,
 		IMAGE_COUNT(came, "byte"), ended ? "" : " or more", size);
 }
 
-/* What an image may have beside its disk: tables, other parts of an archive. */
-static uint64_t
-room_beside(uint64_t max_size)
-{
-	return max_size / 16 + (UINT64_C(64) << 20);
-}
-
-static int
-check_limit(const struct image_stream *stream, struct image_error *err)
-{
-	uint64_t limit = stream->max_size;
-
-	if (limit == 0 || stream->came <= limit ||
-		stream->came - limit <= room_beside(limit))
-		return 0;
-	return image_too_large(
-		err, stream->name, "unpacks to more than a disk of", limit);
-}
-
 static int
 came(struct image_stream *stream, uint64_t length, bool ended,
 	struct image_error *err)
@@ -206,7 +186,14 @@ came(struct image_stream *stream, uint64_t length, bool ended,
 		snprintf(err->text + n, sizeof(err->text) - n, "%s",
 			stream->size_hint);
 	}
-	return rc == 0 ? check_limit(stream, err) : rc;
+	/* Beside its disk: tables, other parts of an archive. */
+	uint64_t beside = stream->max_size / 16 + (UINT64_C(64) << 20);
+	if (rc < 0 || stream->max_size == 0 ||
+		stream->came <= stream->max_size ||
+		stream->came - stream->max_size <= beside)
+		return rc;
+	return image_too_large(err, stream->name,
+		"unpacks to more than a disk of", stream->max_size);
 }
 
 int
@@ -242,6 +229,61 @@ image_stream_read_all(struct image_stream *stream, void *buf, size_t size,
 		rc = image_stream_read(stream, (char *)buf + *length,
 			size - *length, &got, err);
 	return rc;
+}
+
+/* Closes the stream. */
+static int
+read_text(struct image_stream *stream, size_t max, char **text, size_t *length,
+	struct image_error *err)
+{
+	bool known = stream->size != IMAGE_SIZE_UNKNOWN;
+	int rc = 0;
+
+	*text = calloc(1, max + 2);
+	*length = known && stream->size > max ? max + 1 : 0;
+	if (!*text)
+		rc = image_no_memory(err);
+	else if (*length == 0)
+		rc = image_stream_read_all(stream, *text, max + 1, length, err);
+	if (rc == 0 && *length > max)
+		rc = image_fail(err, stream->name, -EFBIG, "has more than %s",
+			IMAGE_COUNT(max, "byte"));
+	image_stream_close(stream);
+	return rc;
+}
+
+int
+image_stream_read_fd(int fd, const char *name, size_t max, char **text,
+	size_t *length, struct image_error *err)
+{
+	struct image_stream *stream;
+	int rc = image_stream_of_fd(fd, true, name, &stream, err);
+
+	*text = NULL;
+	return rc < 0 ? rc : read_text(stream, max, text, length, err);
+}
+
+int
+image_stream_read_store(struct image_store *store, size_t max, char **text,
+	size_t *length, struct image_error *err)
+{
+	struct image_stream *stream;
+	int rc = image_stream_of_store(store, &stream, err);
+
+	*text = NULL;
+	return rc < 0 ? rc : read_text(stream, max, text, length, err);
+}
+
+int
+image_stream_read_file(const char *file, size_t max, char **text,
+	size_t *length, struct image_error *err)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	*text = NULL;
+	return fd < 0 ? image_fail(err, file, -errno, "cannot be opened: %s",
+				strerror(errno))
+		      : image_stream_read_fd(fd, file, max, text, length, err);
 }
 
 void

@@ -33,16 +33,13 @@ struct image_stream_ops {
 	void (*close)(struct image_stream *stream);
 };
 
-/* Embedded as first member by each kind of stream. */
 struct image_stream {
 	const struct image_stream_ops *ops;
-	/* for messages */
 	char *name;
 	/* bytes of the whole stream, or IMAGE_SIZE_UNKNOWN.
 	 * image_stream_read() fails if the stream does not end there: a size
 	 * may be what a server or an index states. */
 	uint64_t size;
-	/* follows a message about a wrong size; NULL: nothing */
 	const char *size_hint;
 	/* the store whose bytes these are, packed or not; NULL: none */
 	struct image_store *store;
@@ -71,11 +68,21 @@ int image_stream_check(const char *name, uint64_t size, uint64_t came,
 /* The members of a stream. close allows NULL. */
 int image_stream_read(struct image_stream *stream, void *buf, size_t length,
 	size_t *got, struct image_error *err);
-/* Read up to the end, or `size` bytes. */
 int image_stream_read_all(struct image_stream *stream, void *buf, size_t size,
 	size_t *length, struct image_error *err);
 int image_stream_skip(struct image_stream *stream, uint64_t unit,
 	uint64_t *length, struct image_error *err);
+/*
+ * Read what is left of a descriptor, which is closed, a store, which is closed
+ * too, or a file. The caller frees *text, also after a failure; a NUL follows
+ * it. More than max bytes are a failure, which sets *length to more than max.
+ */
+int image_stream_read_fd(int fd, const char *name, size_t max, char **text,
+	size_t *length, struct image_error *err);
+int image_stream_read_store(struct image_store *store, size_t max, char **text,
+	size_t *length, struct image_error *err);
+int image_stream_read_file(const char *file, size_t max, char **text,
+	size_t *length, struct image_error *err);
 void image_stream_close(struct image_stream *stream);
 
 #endif

@@ -16,7 +16,6 @@
 /* The kernel may write the zeros itself, and no signal ends such a call. */
 #define ASK_MOST ((uint64_t)256 << 20)
 
-/* The ways, in the order in which they are tried. */
 enum { PUNCH, ZERO, WRITE };
 
 static int
@@ -24,12 +23,9 @@ ask_kernel(const struct image_file *file, int way, uint64_t offset,
 	uint64_t length)
 {
 	int mode = way == PUNCH ? FALLOC_FL_PUNCH_HOLE : FALLOC_FL_ZERO_RANGE;
-	int rc;
+	int rc = IMAGE_RETRY(fallocate(file->fd, mode | FALLOC_FL_KEEP_SIZE,
+		(off_t)offset, (off_t)length));
 
-	do
-		rc = fallocate(file->fd, mode | FALLOC_FL_KEEP_SIZE,
-			(off_t)offset, (off_t)length);
-	while (rc < 0 && errno == EINTR);
 	return rc < 0 ? errno : 0;
 }
 
@@ -73,20 +69,6 @@ zero_pages(struct image_store *store, uint64_t offset, uint64_t length,
 	return write_zeros(store, offset, length, err);
 }
 
-/* The range becomes a hole, as the rest of a new file is. */
-static int
-punch(struct image_store *store, uint64_t offset, uint64_t length,
-	struct image_error *err)
-{
-	int code = ask_kernel(image_file(store), PUNCH, offset, length);
-
-	if (code == 0)
-		return 0;
-	return image_fail(err, store->name, -code,
-		"cannot be zeroed at offset %" PRIu64 ": %s", offset,
-		strerror(code));
-}
-
 /*
  * The kernel is asked for whole pages alone. A part of a page is written
  * through the page cache: otherwise another thread's write to the same page
@@ -114,6 +96,12 @@ int
 image_file_zero(struct image_store *store, uint64_t offset, uint64_t length,
 	struct image_error *err)
 {
-	return store->fixed ? zero_in_place(store, offset, length, err)
-			    : punch(store, offset, length, err);
+	if (store->fixed)
+		return zero_in_place(store, offset, length, err);
+	/* The range becomes a hole, as the rest of a new file is. */
+	int code = ask_kernel(image_file(store), PUNCH, offset, length);
+	return code ? image_fail(err, store->name, -code,
+			      "cannot be zeroed at offset %" PRIu64 ": %s",
+			      offset, strerror(code))
+		    : 0;
 }
