@@ -21,11 +21,7 @@ struct image_tap {
 	void (*close)(struct image_tap *tap);
 };
 
-/*
- * A store of the bytes of a stream, with forward = true. It owns the stream,
- * also after a failure. memory: as image_open.memory, of which the blocks have
- * their part.
- */
+/* A store of a stream, which it owns, also after a failure: forward = true. */
 int image_blocks_open(struct image_stream *stream, uint64_t memory,
 	struct image_store **out, struct image_error *err);
 
@@ -53,8 +49,7 @@ void image_blocks_pass(struct image_store *store);
 void image_blocks_spill(
 	struct image_store *store, const struct image_spill *spill);
 
-/* Where signatures are looked for: a zip archive has 65,557 bytes at its end.
- */
+/* Where signatures are: a zip archive has 65,557 bytes at its end. */
 #define IMAGE_BLOCKS_END ((uint64_t)128 << 10)
 
 /*

@@ -40,15 +40,13 @@
 #include <sys/queue.h>
 #include "blocks/blocks.h"
 
-/* hone info needs three blocks of a qcow2 image: the header, the L1 table and
- * the table of snapshots. A pipe holds half as much. */
+/* hone info of qcow2 needs three. A pipe holds half as much. */
 #define BLOCK ((size_t)128 << 10)
 #define BLOCK_SECTORS (BLOCK / IMAGE_SECTOR)
 /* Longest range of one request. A gigabit a second brings this in 34 ms. */
 #define BLOCKS_LONG ((uint64_t)4 << 20)
 /* Most bytes requested ahead of ascending reads, and half of the memory. */
 #define BLOCKS_AHEAD ((uint64_t)16 << 20)
-/* Sequences of ascending reads. */
 #define BLOCKS_TRACKS 4
 
 enum block_state {
@@ -86,9 +84,7 @@ struct block_hole {
 /* Most of them, which take a MiB. Later zeros pass as bytes. */
 #define BLOCKS_HOLES 65536
 
-/* A sequence of reads at ascending offsets. */
 struct block_track {
-	/* of the last read */
 	uint64_t end;
 	/* up to where requests were made */
 	uint64_t ahead;
@@ -108,19 +104,18 @@ struct block_producer {
 	 */
 	bool (*request)(struct image_blocks *blocks, uint64_t begin,
 		uint64_t end, bool urgent);
-	/* Let the thread see what was requested. Called without the lock. */
-	void (*wake)(struct image_blocks *blocks);
+	/* Let the thread see the requests. Without the lock. Returns false on
+	 * failure. */
+	bool (*wake)(struct image_blocks *blocks);
 	/* Free all but the blocks. */
 	void (*close)(struct image_blocks *blocks);
 };
 
-/* Embedded as first member by each producer with a thread. */
 struct image_blocks {
 	struct image_store store;
 	/* one of them is NULL */
 	struct image_stream *stream;
 	const struct block_producer *producer;
-	/* NULL: none */
 	struct image_tap *tap;
 	const struct image_spill *spill;
 	size_t max_blocks;
@@ -139,8 +134,7 @@ struct image_blocks {
 	/* bytes came or passed, a block is free, or all has failed */
 	pthread_cond_t changed;
 	/* Everything below is used under the lock. */
-	/* a thread moves `position`, and has the stream, the tap and the file
-	 */
+	/* a thread moves `position`, and has stream, tap and file */
 	bool pulling;
 	/* all bytes passed, and so did the checks at the end */
 	bool ended;
@@ -156,23 +150,19 @@ struct image_blocks {
 	uint64_t end;
 	/* of a stream: the block that the next byte belongs to, or NULL */
 	struct block *head;
-	/* in their order */
 	struct block_hole *holes;
 	size_t n_holes;
 	uint64_t room_for_holes;
-	/* each from the oldest on */
 	struct block_list needed;
 	struct block_list released;
 	size_t n_released;
 	size_t n_blocks;
-	/* by index % max_blocks */
 	struct block **table;
 	/* threads that wait for a block without pins */
 	unsigned starved;
 	struct block_track tracks[BLOCKS_TRACKS];
 	uint64_t tick;
-	/* the file of the bytes that left the memory, or -1; each block has its
-	 * offset in the sequence */
+	/* the file, or -1; each block has its offset in the sequence */
 	int fd;
 	/* a bit for each block: it is in the file, or is zero */
 	uint64_t *moved;
@@ -207,7 +197,6 @@ void blocks_ready(struct image_blocks *b, struct block *block);
 void blocks_pin(struct image_blocks *b, struct block *block);
 void blocks_unpin(struct image_blocks *b, struct block *block);
 void blocks_release(struct image_blocks *b, uint64_t offset, uint64_t length);
-/* Keep the first failure. Returns rc. */
 int blocks_fail(struct image_blocks *b, int rc, const struct image_error *err);
 
 /* spill.c */
@@ -229,7 +218,6 @@ int blocks_pull_to(
 /* ranges.c */
 /* The store will be read to its end: request its begin. */
 void blocks_ahead_begin(struct image_blocks *b);
-/* Request what comes after a read. */
 void blocks_ahead(struct image_blocks *b, uint64_t offset, uint64_t end);
 /*
  * Request the missing blocks of a range of bytes, as far as blocks are free.
@@ -237,11 +225,9 @@ void blocks_ahead(struct image_blocks *b, uint64_t offset, uint64_t end);
  */
 uint64_t blocks_want(
 	struct image_blocks *b, uint64_t offset, uint64_t end, bool urgent);
-/* Let the producer see what was requested. Returns whether the lock was free
- * meanwhile. */
+/* Wake the producer. Returns whether the lock was free meanwhile. */
 bool blocks_wake(struct image_blocks *b);
-/* Pin the block of a range that is no sequence; NULL after a failure. `end` is
- * that of the read. */
+/* Pin the block of a read up to `end`; NULL after a failure. */
 struct block *blocks_wait(
 	struct image_blocks *b, uint64_t offset, uint64_t end);
 /* Bytes of a coming block are there, up to `filled`, all of them if the store

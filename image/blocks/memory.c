@@ -66,27 +66,6 @@ blocks_unpin(struct image_blocks *b, struct block *block)
 		pthread_cond_broadcast(&b->changed);
 }
 
-/*
- * A cluster that is compressed may begin in the last sector of a block whose
- * clusters were all read.
- */
-static bool
-next_is_needed(const struct image_blocks *b, const struct block *block)
-{
-	const struct block *next = blocks_find(b, block->index + 1);
-
-	return next ? next->n_released < BLOCK_SECTORS
-		    : blocks_is_moved(b, block->index + 1);
-}
-
-/* Returns whether the block has bytes at an end of what passed so far. */
-static bool
-is_end(const struct image_blocks *b, const struct block *block)
-{
-	return block->index == 0 || block->index + ENDS >= b->position / BLOCK;
-}
-
-/* Take the oldest released block out of its list, or return NULL. */
 static struct block *
 take_released(struct image_blocks *b)
 {
@@ -95,12 +74,19 @@ take_released(struct image_blocks *b)
 	for (struct block *block = TAILQ_FIRST(&b->released); block;
 		block = next) {
 		next = TAILQ_NEXT(block, age);
-		if (block->pins || (b->keeps_ends && is_end(b, block)))
+		bool is_end = block->index == 0 ||
+			      block->index + ENDS >= b->position / BLOCK;
+		if (block->pins || (b->keeps_ends && is_end))
 			continue;
 		TAILQ_REMOVE(&b->released, block, age);
 		b->n_released--;
-		/* A stream reads nothing twice. */
-		if (b->keep == 0 || !next_is_needed(b, block))
+		/* A cluster that is compressed may begin in the last sector of
+		 * a block whose clusters were all read. A stream reads nothing
+		 * twice. */
+		const struct block *after = blocks_find(b, block->index + 1);
+		bool needed = after ? after->n_released < BLOCK_SECTORS
+				    : blocks_is_moved(b, block->index + 1);
+		if (b->keep == 0 || !needed)
 			return block;
 		block->state = BLOCK_READY;
 		TAILQ_INSERT_TAIL(&b->needed, block, age);
@@ -121,24 +107,6 @@ allocate(struct image_blocks *b)
 	return block;
 }
 
-/* Move the block to the file. Returns it when nobody reads it, or NULL. */
-static struct block *
-empty(struct image_blocks *b, struct block *block)
-{
-	block->state = BLOCK_SPILLING;
-	if (blocks_move(b, block) < 0) {
-		blocks_ready(b, block);
-		return NULL;
-	}
-	/* Its bytes are found in the file from now on. */
-	remove_block(b, block);
-	b->starved++;
-	while (block->pins)
-		pthread_cond_wait(&b->changed, &b->lock);
-	b->starved--;
-	return block;
-}
-
 /*
  * Returns the memory of a block, which is in no list and not in the table.
  * Bytes that can be made again are dropped, others are moved to the file.
@@ -155,9 +123,19 @@ take_needed(struct image_blocks *b)
 	if (!block || (b->stream && b->drained < UINT64_MAX))
 		return b->ordered ? allocate(b) : NULL;
 	TAILQ_REMOVE(&b->needed, block, age);
-	if (b->ordered)
-		return empty(b, block);
+	if (b->ordered) {
+		block->state = BLOCK_SPILLING;
+		if (blocks_move(b, block) < 0) {
+			blocks_ready(b, block);
+			return NULL;
+		}
+	}
+	/* What moved is found in the file from now on. */
 	remove_block(b, block);
+	b->starved++;
+	while (block->pins)
+		pthread_cond_wait(&b->changed, &b->lock);
+	b->starved--;
 	return block;
 }
 
@@ -197,7 +175,6 @@ blocks_take(struct image_blocks *b, uint64_t index, bool ahead)
 	return block;
 }
 
-/* Move a block whose sectors were all released from `needed` to `released`. */
 static void
 leave_needed(struct image_blocks *b, struct block *block)
 {
@@ -208,7 +185,6 @@ leave_needed(struct image_blocks *b, struct block *block)
 	blocks_ready(b, block);
 }
 
-/* Release the sectors from first to end of a block. */
 static void
 release_part(struct image_blocks *b, uint64_t index, size_t first, size_t end)
 {

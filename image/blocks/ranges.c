@@ -13,7 +13,6 @@ continues(const struct block_track *track, uint64_t offset)
 	       offset <= track->end + SLACK;
 }
 
-/* Returns the sequence that a read continues, or a new one. */
 static struct block_track *
 find_track(struct image_blocks *b, uint64_t offset, uint64_t end)
 {

@@ -8,7 +8,6 @@
 #include "blocks/cache.h"
 #include "memory.h"
 
-/* Fewest blocks in memory. */
 #define MIN_BLOCKS 8
 /*
  * Released blocks that stay in memory. A cluster that is compressed can share a
@@ -22,9 +21,8 @@ of(struct image_store *store)
 	return (struct image_blocks *)store;
 }
 
-/* Copy bytes of a block that is pinned, or of a hole (NULL). With the lock,
- * which is free meanwhile. */
-static int
+/* Copy from a pinned block or a hole (NULL). The lock is free meanwhile. */
+static void
 copy(struct image_blocks *b, struct block *block, uint64_t offset,
 	unsigned char *buf, size_t length)
 {
@@ -36,22 +34,23 @@ copy(struct image_blocks *b, struct block *block, uint64_t offset,
 	pthread_mutex_lock(&b->lock);
 	if (block)
 		blocks_unpin(b, block);
-	return 0;
 }
 
-/* Read bytes that passed, all of one block. */
 static int
 read_passed(struct image_blocks *b, uint64_t offset, unsigned char *buf,
 	size_t length, struct image_error *err)
 {
 	const struct block_hole *hole = blocks_hole(b, offset / BLOCK);
 	struct block *block = blocks_find(b, offset / BLOCK);
+	bool is_hole = hole && hole->begin <= offset / BLOCK;
 
-	if (hole && hole->begin <= offset / BLOCK)
-		return copy(b, NULL, offset, buf, length);
-	if (block && offset % BLOCK + length <= block->filled) {
-		blocks_pin(b, block);
-		return copy(b, block, offset, buf, length);
+	if (is_hole || (block && offset % BLOCK + length <= block->filled)) {
+		if (is_hole)
+			block = NULL;
+		else
+			blocks_pin(b, block);
+		copy(b, block, offset, buf, length);
+		return 0;
 	}
 	if (!blocks_is_moved(b, offset / BLOCK))
 		return image_fail(err, b->store.name, -ESPIPE,
@@ -65,32 +64,11 @@ read_passed(struct image_blocks *b, uint64_t offset, unsigned char *buf,
 }
 
 static int
-read_sequence(struct image_blocks *b, uint64_t offset, unsigned char *buf,
-	size_t length, struct image_error *err)
+fail_end(struct image_blocks *b, uint64_t offset, struct image_error *err)
 {
-	int rc = blocks_pull_to(b, offset + length, err);
-
-	if (rc == 0 && b->position < offset + length)
-		return image_damaged(err, b->store.name, -EIO,
-			"has no data at offset %" PRIu64
-			": it ends at offset %" PRIu64,
-			offset > b->position ? offset : b->position,
-			b->position);
-	return rc < 0 ? rc : read_passed(b, offset, buf, length, err);
-}
-
-/* The same of a store that is no sequence. */
-static int
-read_range(struct image_blocks *b, uint64_t offset, unsigned char *buf,
-	size_t length, uint64_t end, struct image_error *err)
-{
-	struct block *block = blocks_wait(b, offset, end);
-
-	if (!block) {
-		*err = b->err;
-		return b->rc;
-	}
-	return copy(b, block, offset, buf, length);
+	return image_damaged(err, b->store.name, -EIO,
+		"has no data at offset %" PRIu64 ": it ends at offset %" PRIu64,
+		offset > b->position ? offset : b->position, b->position);
 }
 
 static int
@@ -100,6 +78,7 @@ blocks_read(struct image_store *store, uint64_t offset, void *buf,
 	struct image_blocks *b = of(store);
 	uint64_t end = offset + length;
 	unsigned char *to = buf;
+	struct block *block;
 	int rc = 0;
 
 	if (!b->ordered && end > store->size)
@@ -117,8 +96,18 @@ blocks_read(struct image_store *store, uint64_t offset, void *buf,
 		size_t part = BLOCK - offset % BLOCK;
 		if (part > end - offset)
 			part = (size_t)(end - offset);
-		rc = b->ordered ? read_sequence(b, offset, to, part, err)
-				: read_range(b, offset, to, part, end, err);
+		if (b->ordered) {
+			rc = blocks_pull_to(b, offset + part, err);
+			if (rc == 0 && b->position < offset + part)
+				rc = fail_end(b, offset, err);
+			if (rc == 0)
+				rc = read_passed(b, offset, to, part, err);
+		} else if ((block = blocks_wait(b, offset, end))) {
+			copy(b, block, offset, to, part);
+		} else {
+			*err = b->err;
+			rc = b->rc;
+		}
 		offset += part;
 		to += part;
 	}
@@ -145,7 +134,6 @@ blocks_reach(struct image_store *store, uint64_t offset, size_t length,
 	return rc;
 }
 
-/* Of what passed, holes are known. */
 static int
 blocks_extent(struct image_store *store, uint64_t offset, uint64_t limit,
 	uint64_t *length, bool *hole, struct image_error *err)
@@ -181,16 +169,6 @@ static int
 unchanged(struct image_store *store, struct image_error *err)
 {
 	return of(store)->ordered ? image_blocks_drain(store, err) : 0;
-}
-
-/* That of a pipe and of a server. */
-static int
-blocks_usage(const struct image_store *store, struct image_usage *usage,
-	struct image_error *err)
-{
-	(void)err;
-	usage->file_size = usage->disk_usage = store->size;
-	return 0;
 }
 
 void
@@ -233,7 +211,6 @@ static const struct image_store_ops blocks_ops = {
 	.reach = blocks_reach,
 	.release = release,
 	.unchanged = unchanged,
-	.usage = blocks_usage,
 	.close = blocks_close,
 };
 
@@ -298,8 +275,7 @@ blocks_order(struct image_blocks *b)
 	b->store.forward = b->ordered = true;
 }
 
-/* Returns whether the store has blocks that come in order from now on, and
- * neither one of them nor their end has passed. */
+/* Returns whether the store is a sequence now, and nothing has passed. */
 static bool
 begins_in_order(struct image_store *store)
 {

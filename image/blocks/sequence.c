@@ -2,7 +2,6 @@
 /* Bytes that pass once, in order: those of a stream, or of a producer. */
 #include "blocks/cache.h"
 
-/* Show the tap what comes next. Without the lock. */
 static int
 see(struct image_blocks *b, const void *bytes, size_t length,
 	struct image_error *err)
@@ -24,22 +23,6 @@ pass(struct image_blocks *b, uint64_t length, int rc,
 	blocks_fail(b, rc, err);
 }
 
-/* Read the stream once, without the lock. Returns the bytes that passed. */
-static size_t
-read_stream(struct image_blocks *b, unsigned char *to, size_t room)
-{
-	struct image_error err;
-	size_t got = 0;
-
-	pthread_mutex_unlock(&b->lock);
-	int rc = image_stream_read(b->stream, to, room, &got, &err);
-	if (rc == 0)
-		rc = see(b, to, got, &err);
-	pthread_mutex_lock(&b->lock);
-	pass(b, got, rc, &err);
-	return got;
-}
-
 const struct block_hole *
 blocks_hole(const struct image_blocks *b, uint64_t index)
 {
@@ -55,44 +38,31 @@ blocks_hole(const struct image_blocks *b, uint64_t index)
 	return low < b->n_holes ? &b->holes[low] : NULL;
 }
 
-/* Returns whether there is room for one more hole. */
-static bool
-has_room(struct image_blocks *b)
-{
-	struct image_error err;
-
-	return b->n_holes < BLOCKS_HOLES &&
-	       image_grow(&b->holes, &b->room_for_holes, b->n_holes + 1,
-		       sizeof(*b->holes), &err) == 0;
-}
-
-static void
-add_hole(struct image_blocks *b, uint64_t begin, uint64_t end)
-{
-	if (b->n_holes && b->holes[b->n_holes - 1].end == begin)
-		b->holes[b->n_holes - 1].end = end;
-	else
-		b->holes[b->n_holes++] = (struct block_hole){begin, end};
-}
-
-/* Let whole blocks of zeros pass. Returns false if the stream has others. A tap
- * has to see them. */
+/* Let whole blocks of zeros pass, if the stream has some next. */
 static bool
 skip_zeros(struct image_blocks *b)
 {
+	uint64_t begin = b->position / BLOCK, length;
 	struct image_error err;
-	uint64_t begin = b->position, length;
 
-	if (b->tap || !b->stream || !b->stream->ops->skip || !has_room(b))
+	if (b->tap || !b->stream->ops->skip || b->n_holes == BLOCKS_HOLES ||
+		image_grow(&b->holes, &b->room_for_holes, b->n_holes + 1,
+			sizeof(*b->holes), &err) < 0)
 		return false;
 	pthread_mutex_unlock(&b->lock);
 	int rc = image_stream_skip(b->stream, BLOCK, &length, &err);
 	pthread_mutex_lock(&b->lock);
 	if (rc == 0 && length == 0)
 		return false;
-	if (rc == 0)
-		add_hole(b, begin / BLOCK, (begin + length) / BLOCK);
-	pass(b, rc < 0 ? 0 : length, rc, &err);
+	struct block_hole *last = &b->holes[b->n_holes];
+	if (rc < 0)
+		length = 0;
+	else if (b->n_holes && last[-1].end == begin)
+		last[-1].end += length / BLOCK;
+	else
+		b->holes[b->n_holes++] =
+			(struct block_hole){begin, begin + length / BLOCK};
+	pass(b, length, rc, &err);
 	return true;
 }
 
@@ -107,6 +77,9 @@ passed(struct image_blocks *b, struct block *block)
 static void
 pull_stream(struct image_blocks *b)
 {
+	struct image_error err;
+	size_t got = 0;
+
 	if (!b->head && skip_zeros(b))
 		return;
 	if (!b->head)
@@ -114,33 +87,21 @@ pull_stream(struct image_blocks *b)
 	struct block *head = b->head;
 	if (!head)
 		return;
-	head->filled += (unsigned)read_stream(
-		b, head->bytes + head->filled, BLOCK - head->filled);
+	pthread_mutex_unlock(&b->lock);
+	unsigned char *to = head->bytes + head->filled;
+	int rc = image_stream_read(
+		b->stream, to, BLOCK - head->filled, &got, &err);
+	if (rc == 0)
+		rc = see(b, to, got, &err);
+	pthread_mutex_lock(&b->lock);
+	pass(b, got, rc, &err);
+	head->filled += (unsigned)got;
 	if (head->filled < BLOCK)
 		return;
 	b->head = NULL;
 	passed(b, head);
 }
 
-/* Wait for bytes of the producer behind the position. Returns their block, or
- * NULL at the end and after a failure. */
-static struct block *
-next_block(struct image_blocks *b)
-{
-	size_t skip = b->position % BLOCK;
-	struct block *block = NULL;
-
-	while (b->position < b->end) {
-		block = blocks_find(b, b->position / BLOCK);
-		if ((block && block->filled > skip) || b->rc < 0)
-			break;
-		pthread_cond_wait(&b->changed, &b->lock);
-	}
-	return block && block->filled > skip && b->position < b->end ? block
-								     : NULL;
-}
-
-/* Request what passes next, and what is ahead of it. */
 static void
 want_next(struct image_blocks *b)
 {
@@ -157,7 +118,6 @@ want_next(struct image_blocks *b)
 	blocks_wake(b);
 }
 
-/* Let the bytes pass that the producer has filled in, of one block. */
 static void
 pull_producer(struct image_blocks *b)
 {
@@ -166,7 +126,15 @@ pull_producer(struct image_blocks *b)
 
 	if (b->rc == 0 && b->position < b->end)
 		want_next(b);
-	struct block *block = next_block(b);
+	struct block *block = NULL;
+	while (b->position < b->end) {
+		block = blocks_find(b, b->position / BLOCK);
+		if ((block && block->filled > skip) || b->rc < 0)
+			break;
+		pthread_cond_wait(&b->changed, &b->lock);
+	}
+	if (b->position >= b->end || (block && block->filled <= skip))
+		block = NULL;
 	if (!block && b->rc < 0)
 		return;
 	size_t n = block ? block->filled - skip : 0;
@@ -181,33 +149,25 @@ pull_producer(struct image_blocks *b)
 		passed(b, block);
 }
 
-/* Let more bytes pass. Called with the lock, which is free meanwhile. Returns
- * false if none can. */
-static bool
-pull(struct image_blocks *b)
-{
-	uint64_t before = b->position;
-
-	b->pulling = true;
-	if (b->producer)
-		pull_producer(b);
-	else if (b->rc == 0)
-		pull_stream(b);
-	b->pulling = false;
-	pthread_cond_broadcast(&b->changed);
-	return b->position > before || b->ended;
-}
-
 int
 blocks_pull_to(struct image_blocks *b, uint64_t end, struct image_error *err)
 {
 	bool more = true;
 
 	while (b->position < end && !b->ended && more) {
-		if (b->pulling)
+		if (b->pulling) {
 			pthread_cond_wait(&b->changed, &b->lock);
-		else
-			more = pull(b);
+			continue;
+		}
+		uint64_t before = b->position;
+		b->pulling = true;
+		if (b->producer)
+			pull_producer(b);
+		else if (b->rc == 0)
+			pull_stream(b);
+		b->pulling = false;
+		pthread_cond_broadcast(&b->changed);
+		more = b->position > before || b->ended;
 	}
 	if (b->position >= end || b->ended)
 		return 0;

@@ -16,54 +16,11 @@ blocks_is_moved(const struct image_blocks *b, uint64_t index)
 	       (b->moved[index / 64] >> index % 64 & 1);
 }
 
-/* Set the bit of a block that leaves the memory. */
-static int
-set_moved(struct image_blocks *b, uint64_t index, struct image_error *err)
-{
-	uint64_t before = b->words_moved;
-	int rc = image_grow(&b->moved, &b->words_moved, index / 64 + 1,
-		sizeof(*b->moved), err);
-
-	if (rc < 0)
-		return rc;
-	memset(b->moved + before, 0,
-		(b->words_moved - before) * sizeof(*b->moved));
-	b->moved[index / 64] |= (uint64_t)1 << index % 64;
-	return 0;
-}
-
-/* File systems without O_TMPFILE return one of these. */
-static bool
-no_tmpfile(int code)
-{
-	return code == EOPNOTSUPP || code == EISDIR || code == ENOENT ||
-	       code == EINVAL;
-}
-
-/* Returns a file without a name in a directory, or a negative errno. */
-static int
-open_unnamed(const char *folder)
-{
-	char path[IMAGE_NAME_MAX];
-	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd >= 0 || !no_tmpfile(errno))
-		return fd < 0 ? -errno : fd;
-	if ((size_t)snprintf(path, sizeof(path), "%s/hone-XXXXXX", folder) >=
-		sizeof(path))
-		return -ENAMETOOLONG;
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	unlink(path);
-	return fd;
-}
-
-/* Open the file for bytes that leave the memory. */
 static int
 begin_spill(struct image_blocks *b, struct image_error *err)
 {
 	const struct image_spill *spill = b->spill;
+	char path[IMAGE_NAME_MAX];
 
 	if (!spill)
 		return image_fail(err, b->store.name, -ENOSPC,
@@ -71,13 +28,18 @@ begin_spill(struct image_blocks *b, struct image_error *err)
 			"keep the data; write it to a file first");
 	if (spill->begin)
 		spill->begin(spill->opaque, b->store.name, spill->folder);
-	b->fd = open_unnamed(spill->folder);
-	if (b->fd >= 0)
-		return 0;
-	int code = b->fd;
-	b->fd = -1;
-	return image_fail(err, spill->folder, code,
-		"a temporary file cannot be made there: %s", strerror(-code));
+	b->fd = open(spill->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	/* Not every file system has O_TMPFILE. */
+	if (b->fd < 0 && snprintf(path, sizeof(path), "%s/hone-XXXXXX",
+				 spill->folder) < (int)sizeof(path)) {
+		b->fd = mkostemp(path, O_CLOEXEC);
+		if (b->fd >= 0)
+			unlink(path);
+	}
+	return b->fd >= 0 ? 0
+			  : image_fail(err, spill->folder, -errno,
+				    "a temporary file cannot be made there: %s",
+				    strerror(errno));
 }
 
 static int
@@ -106,6 +68,7 @@ write_block(const struct image_blocks *b, const struct block *block,
 int
 blocks_move(struct image_blocks *b, struct block *block)
 {
+	uint64_t word = block->index / 64, before = b->words_moved;
 	struct image_error err;
 	int rc = 0;
 
@@ -116,8 +79,14 @@ blocks_move(struct image_blocks *b, struct block *block)
 		rc = write_block(b, block, &err);
 	pthread_mutex_lock(&b->lock);
 	if (rc == 0)
-		rc = set_moved(b, block->index, &err);
-	return rc < 0 ? blocks_fail(b, rc, &err) : 0;
+		rc = image_grow(&b->moved, &b->words_moved, word + 1,
+			sizeof(*b->moved), &err);
+	if (rc < 0)
+		return blocks_fail(b, rc, &err);
+	memset(b->moved + before, 0,
+		(b->words_moved - before) * sizeof(*b->moved));
+	b->moved[word] |= (uint64_t)1 << block->index % 64;
+	return 0;
 }
 
 int

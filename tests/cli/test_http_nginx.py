@@ -320,7 +320,7 @@ def test_an_option_replaces_what_the_system_trusts(
     ("", "has no certificate in PEM"),
     ("BEGIN CERTIFICATE\n", "has no certificate in PEM"),
     ("-----BEGIN PRIVATE KEY-----\n", "has no certificate in PEM"),
-    ("x" * ((4 << 20) + 1), "is larger than 4 MiB")])
+    ("x" * ((4 << 20) + 1), "has more than 4194304 bytes")])
 def test_a_file_without_a_certificate(web, out, work, text, said):
     """It is refused before there is a connection."""
     path = work / "ca.pem"

@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include "store/http/answer.h"
-#include "store/http/private.h"
+#include "store/http/http.h"
 #include "support.h"
 
 static void

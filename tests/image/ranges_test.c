@@ -55,12 +55,13 @@ fake_request(
 }
 
 /* Nobody has the lock while a thread is woken. */
-static void
+static bool
 fake_wake(struct image_blocks *blocks)
 {
 	pthread_mutex_lock(&blocks->lock);
 	pthread_cond_broadcast(&blocks->changed);
 	pthread_mutex_unlock(&blocks->lock);
+	return true;
 }
 
 /* With the lock. */

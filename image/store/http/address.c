@@ -2,16 +2,13 @@
 /* The user's address and options, and what of them a host gets. */
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 #include "store/http/http.h"
+#include "store/stream.h"
 
 #define DEFAULT_TIMEOUT 60
-/* Bytes of the file of --http-header. */
 #define MAX_HEADERS 65536
 
 bool
@@ -81,61 +78,17 @@ parse_headers(struct http_target *target, char *text, const char *file,
 	return rc;
 }
 
-/* Returns the number of bytes, at most size, or a negative errno. */
-static ssize_t
-read_whole(int fd, char *buf, size_t size)
-{
-	size_t length = 0;
-
-	while (length < size) {
-		ssize_t n = read(fd, buf + length, size - length);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		length += (size_t)n;
-	}
-	return (ssize_t)length;
-}
-
-ssize_t
-http_read_file(
-	const char *file, size_t max, char **text, struct image_error *err)
-{
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	*text = NULL;
-	if (fd < 0)
-		return image_fail(err, file, -errno, "cannot be opened: %s",
-			strerror(errno));
-	*text = calloc(1, max + 2);
-	if (!*text) {
-		n = image_no_memory(err);
-	} else {
-		n = read_whole(fd, *text, max + 1);
-		if (n < 0)
-			image_fail(err, file, (int)n, "cannot be read: %s",
-				strerror((int)-n));
-	}
-	close(fd);
-	return n;
-}
-
 static int
 read_headers(
 	struct http_target *target, const char *file, struct image_error *err)
 {
 	char *text;
-	ssize_t n = http_read_file(file, MAX_HEADERS, &text, err);
-	int rc = (int)n;
+	size_t length;
+	int rc = image_stream_read_file(file, MAX_HEADERS, &text, &length, err);
 
-	if (n > MAX_HEADERS || (n >= 0 && text && strlen(text) < (size_t)n))
-		rc = image_fail(err, file, -EINVAL,
-			"is not a text of at most %d bytes", MAX_HEADERS);
-	else if (n >= 0)
+	if (rc == 0 && strlen(text) < length)
+		rc = image_fail(err, file, -EINVAL, "is not a text");
+	else if (rc == 0)
 		rc = parse_headers(target, text, file, err);
 	free(text);
 	return rc;
@@ -151,7 +104,6 @@ part(CURLU *parts, CURLUPart which, unsigned flags)
 	return text;
 }
 
-/* Copy a part. Returns false if there is no memory. */
 static bool
 copy_part(CURLU *parts, CURLUPart which, unsigned flags, char **out)
 {
@@ -204,50 +156,44 @@ parse_address(struct http_target *target, const char *address, const char *name,
 	return rc;
 }
 
-static int
-set_user(struct http_target *target, const struct image_request *request,
-	struct image_error *err)
-{
-	free(target->user);
-	free(target->password);
-	target->user = strdup(request->user);
-	target->password = strdup(request->password);
-	return target->user && target->password ? 0 : image_no_memory(err);
-}
-
 int
 http_target_parse(struct http_target *target, const char *address,
 	const char *name, const struct image_store_how *how,
 	struct image_error *err)
 {
+	const struct image_request *request = how->request;
+	bool s3 = strncmp(address, "s3:", 3) == 0;
+
 	target->timeout = how->network.timeout ? (long)how->network.timeout
 					       : DEFAULT_TIMEOUT;
-	if (!http_append(&target->headers, "Accept-Encoding: identity") ||
-		!http_append(&target->plain, "Accept-Encoding: identity"))
-		return image_no_memory(err);
-	if (how->request) {
-		target->foreign = how->request->foreign;
-		target->auth = how->request->auth;
-		target->derived = !target->auth;
-		if (target->auth)
-			target->auth->users++;
-	}
-	if (how->request && how->request->form) {
-		target->form = strdup(how->request->form);
-		if (!target->form)
-			return image_no_memory(err);
-	}
-	if (how->request && how->request->accept &&
-		!http_append(&target->headers, how->request->accept))
-		return image_no_memory(err);
 	target->public_redirects = how->network.public_redirects;
 	target->trace = how->network.http_trace;
-	bool s3 = strncmp(address, "s3:", 3) == 0;
-	target->derived = target->derived || s3;
+	target->derived = s3 || (request && !request->auth);
+	bool good =
+		http_append(&target->headers, "Accept-Encoding: identity") &&
+		http_append(&target->plain, "Accept-Encoding: identity");
+	if (request) {
+		target->foreign = request->foreign;
+		target->auth = request->auth;
+		if (target->auth)
+			target->auth->users++;
+		target->form = request->form ? strdup(request->form) : NULL;
+		good = good && (target->form || !request->form) &&
+		       (!request->accept ||
+			       http_append(&target->headers, request->accept));
+	}
+	if (!good)
+		return image_no_memory(err);
 	int rc = s3 ? http_s3_parse(target, address, name, err)
 		    : parse_address(target, address, name, err);
-	if (rc == 0 && how->request && how->request->user)
-		rc = set_user(target, how->request, err);
+	if (rc == 0 && request && request->user) {
+		free(target->user);
+		free(target->password);
+		target->user = strdup(request->user);
+		target->password = strdup(request->password);
+		if (!target->user || !target->password)
+			rc = image_no_memory(err);
+	}
 	if (rc == 0)
 		rc = http_trust_parse(&target->trust, &how->network, err);
 	if (rc == 0 && how->network.http_header_file)
@@ -284,11 +230,15 @@ same_part(CURLU *a, CURLU *b, CURLUPart which)
 	return same;
 }
 
-/* Set the options that may hold credentials. */
+#define SET(option, value)                                                     \
+	(good = good &&                                                        \
+		libcurl.easy_setopt(easy, (option), (value)) == CURLE_OK)
+
 static bool
 apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 	CURLU *parts, struct http_transfer *t)
 {
+	const struct image_auth *auth = target->auth;
 	const char *url = http_transfer_url(t);
 
 	if (libcurl.url_set(origin, CURLUPART_URL, target->url, 0) ||
@@ -300,41 +250,32 @@ apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 		    same_part(origin, parts, CURLUPART_PORT);
 	t->named = same && !target->foreign;
 	t->posts = same && target->form;
+	bool netrc = t->named && !target->region && !auth && !target->form;
 	/* A server chose those of a redirect. */
 	libcurl.url_set(parts, CURLUPART_USER, NULL, 0);
 	libcurl.url_set(parts, CURLUPART_PASSWORD, NULL, 0);
 	char *text = part(parts, CURLUPART_URL, 0);
-	bool good =
-		text &&
-		libcurl.easy_setopt(easy, CURLOPT_URL, text) == CURLE_OK &&
-		libcurl.easy_setopt(easy, CURLOPT_HTTPHEADER,
-			same ? target->headers : target->plain) == CURLE_OK &&
-		libcurl.easy_setopt(easy, CURLOPT_NETRC,
-			t->named && !target->region && !target->auth &&
-					!target->form
-				? (long)CURL_NETRC_OPTIONAL
-				: (long)CURL_NETRC_IGNORED) == CURLE_OK;
-	if (good && same && target->user)
-		good = libcurl.easy_setopt(easy, CURLOPT_USERNAME,
-			       target->user) == CURLE_OK &&
-		       libcurl.easy_setopt(easy, CURLOPT_PASSWORD,
-			       target->password) == CURLE_OK;
-	if (good && t->posts)
-		good = libcurl.easy_setopt(easy, CURLOPT_POSTFIELDS,
-			       target->form) == CURLE_OK;
-	if (good && same && target->sigv4)
-		good = libcurl.easy_setopt(easy, CURLOPT_AWS_SIGV4,
-			       target->sigv4) == CURLE_OK;
-	if (good && same && target->auth && target->auth->user)
-		good = libcurl.easy_setopt(easy, CURLOPT_USERNAME,
-			       target->auth->user) == CURLE_OK &&
-		       libcurl.easy_setopt(easy, CURLOPT_PASSWORD,
-			       target->auth->password) == CURLE_OK;
-	if (good && same && target->auth && target->auth->token)
-		good = libcurl.easy_setopt(easy, CURLOPT_XOAUTH2_BEARER,
-			       target->auth->token) == CURLE_OK &&
-		       libcurl.easy_setopt(easy, CURLOPT_HTTPAUTH,
-			       (long)CURLAUTH_BEARER) == CURLE_OK;
+	bool good = text;
+	SET(CURLOPT_URL, text);
+	SET(CURLOPT_HTTPHEADER, same ? target->headers : target->plain);
+	SET(CURLOPT_NETRC,
+		(long)(netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED));
+	if (same && target->user) {
+		SET(CURLOPT_USERNAME, target->user);
+		SET(CURLOPT_PASSWORD, target->password);
+	}
+	if (t->posts)
+		SET(CURLOPT_POSTFIELDS, target->form);
+	if (same && target->sigv4)
+		SET(CURLOPT_AWS_SIGV4, target->sigv4);
+	if (same && auth && auth->user) {
+		SET(CURLOPT_USERNAME, auth->user);
+		SET(CURLOPT_PASSWORD, auth->password);
+	}
+	if (same && auth && auth->token) {
+		SET(CURLOPT_XOAUTH2_BEARER, auth->token);
+		SET(CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+	}
 	libcurl.free(text);
 	return good;
 }

@@ -3,7 +3,6 @@
 #include <strings.h>
 #include "store/http/answer.h"
 
-/* A piece of a line. */
 struct piece {
 	const char *at;
 	size_t length;
@@ -44,8 +43,7 @@ take(struct piece *p, const char *word)
 	return true;
 }
 
-/* "bytes 0-99/1000", "bytes 0-99/" followed by a star, or "bytes" with a star
- * in place of the range. */
+/* "bytes 0-99/1000"; a star may stand for the range or the total. */
 static bool
 parse_range(struct http_answer *answer, struct piece value)
 {
@@ -78,15 +76,6 @@ copy(char *to, size_t size, struct piece value)
 	to[value.length] = '\0';
 }
 
-/* A weak ETag is that of another representation with the same meaning. */
-static void
-parse_etag(struct http_answer *answer, struct piece value)
-{
-	if (value.length >= 2 && value.at[0] == '"' &&
-		value.at[value.length - 1] == '"')
-		copy(answer->etag, sizeof(answer->etag), value);
-}
-
 static struct piece
 trim(struct piece p)
 {
@@ -97,20 +86,6 @@ trim(struct piece p)
 		p.length--;
 	}
 	return p;
-}
-
-/* Take what is before the first comma from the front. */
-static struct piece
-take_item(struct piece *list)
-{
-	const char *comma = memchr(list->at, ',', list->length);
-	size_t length = comma ? (size_t)(comma - list->at) : list->length;
-	struct piece item = {list->at, length};
-
-	length += comma != NULL;
-	list->at += length;
-	list->length -= length;
-	return trim(item);
 }
 
 /* libcurl takes the first digits, and what follows them may be anything. */
@@ -152,14 +127,18 @@ parse_transfer(struct http_answer *answer, struct piece item)
 	}
 }
 
-/* Give each item of a list to a function. */
 static void
 parse_list(struct http_answer *answer, struct piece list,
 	void (*parse)(struct http_answer *answer, struct piece item))
 {
-	do
-		parse(answer, take_item(&list));
-	while (list.length);
+	do {
+		const char *comma = memchr(list.at, ',', list.length);
+		size_t length = comma ? (size_t)(comma - list.at) : list.length;
+		parse(answer, trim((struct piece){list.at, length}));
+		length += comma != NULL;
+		list.at += length;
+		list.length -= length;
+	} while (list.length);
 }
 
 /* Several fields of a name are one list. */
@@ -184,7 +163,10 @@ parse_field(struct http_answer *answer, struct piece name, struct piece value)
 	(name.length == sizeof(text) - 1 &&                                    \
 		strncasecmp(name.at, text, name.length) == 0)
 	if (NAME("etag")) {
-		parse_etag(answer, value);
+		/* A weak ETag does not compare bytes. */
+		if (value.length >= 2 && value.at[0] == '"' &&
+			value.at[value.length - 1] == '"')
+			copy(answer->etag, sizeof(answer->etag), value);
 	} else if (NAME("last-modified")) {
 		copy(answer->modified, sizeof(answer->modified), value);
 	} else if (NAME("content-length")) {
@@ -196,8 +178,7 @@ parse_field(struct http_answer *answer, struct piece name, struct piece value)
 			answer->has_range || !parse_range(answer, value);
 		answer->has_range = true;
 	} else if (NAME("content-encoding")) {
-		struct piece rest = value;
-		if (take(&rest, "identity") && rest.length == 0)
+		if (is_word(value, "identity"))
 			return;
 		copy(answer->encoding, sizeof(answer->encoding),
 			(struct piece){"unknown", strlen("unknown")});
@@ -210,15 +191,6 @@ parse_field(struct http_answer *answer, struct piece name, struct piece value)
 		copy(answer->region, sizeof(answer->region), value);
 	}
 #undef NAME
-}
-
-/* The length of a body whose encoding marks its end is not that of the file. */
-static void
-complete(struct http_answer *answer)
-{
-	answer->complete = true;
-	if (answer->chunked || answer->transfer[0])
-		answer->length = IMAGE_SIZE_UNKNOWN;
 }
 
 void
@@ -242,8 +214,12 @@ http_answer_line(struct http_answer *answer, const char *line, size_t length)
 			.length = IMAGE_SIZE_UNKNOWN};
 		return;
 	}
-	if (all.length == 0)
-		complete(answer);
+	if (all.length == 0) {
+		answer->complete = true;
+		/* It is not the length of the file. */
+		if (answer->chunked || answer->transfer[0])
+			answer->length = IMAGE_SIZE_UNKNOWN;
+	}
 	const char *colon = memchr(all.at, ':', all.length);
 	if (!colon || answer->complete)
 		return;

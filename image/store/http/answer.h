@@ -16,17 +16,14 @@ struct http_answer {
 	unsigned status;
 	/* all fields are there: an empty line came */
 	bool complete;
-	/* has Location */
 	bool location;
 	/* a strong ETag with its quotes, or "" */
 	char etag[HTTP_ETAG];
-	/* Last-Modified, or "" */
 	char modified[HTTP_WORD];
 	/* all WWW-Authenticate, with commas between them, or "" */
 	char challenges[HTTP_CHALLENGES];
 	/* Content-Encoding other than identity, or "" */
 	char encoding[HTTP_WORD];
-	/* x-amz-bucket-region, or "" */
 	char region[HTTP_WORD];
 	/* the first Transfer-Encoding other than chunked, or "" */
 	char transfer[HTTP_WORD];

@@ -1,45 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The producer of blocks: requests for those that are coming, and their bytes.
- */
+/* The producer of blocks: requests and their bytes. */
 #include <assert.h>
 #include <string.h>
 #include "store/http/http.h"
 
-/* What a server without ranges sends before the first bytes are read: a command
- * that looks at the header alone reads little. */
+/* What is read before the first reader needs it. */
 #define FIRST_BLOCKS 2
-
-static void
-enqueue(struct http *http, struct http_transfer *transfer, bool urgent)
-{
-	struct http_transfer **place = &http->queue;
-
-	while (!urgent && *place)
-		place = &(*place)->next;
-	transfer->next = *place;
-	*place = transfer;
-}
-
-/* Extend the last request of the queue, if it ends where the range begins. */
-static bool
-extend(struct http *http, uint64_t begin, uint64_t end)
-{
-	struct http_transfer *last = http->queue;
-
-	while (last && last->next)
-		last = last->next;
-	if (!last || last->end != begin || last->tries ||
-		end - last->at > BLOCKS_LONG)
-		return false;
-	last->end = end;
-	return true;
-}
 
 bool
 http_request(
 	struct image_blocks *blocks, uint64_t begin, uint64_t end, bool urgent)
 {
 	struct http *http = (struct http *)blocks;
+	struct http_transfer **place = &http->queue, *last = NULL;
 
 	if (http->streams) {
 		/* There is room for what the request holds back. */
@@ -48,12 +21,20 @@ http_request(
 		blocks->wakes |= http->resume;
 		return true;
 	}
-	if (urgent || !extend(http, begin, end)) {
+	while (!urgent && *place) {
+		last = *place;
+		place = &last->next;
+	}
+	if (last && last->end == begin && !last->tries &&
+		end - last->at <= BLOCKS_LONG) {
+		last->end = end;
+	} else {
 		struct http_transfer *transfer =
 			http_transfer_new(http, begin, end);
 		if (!transfer)
 			return false;
-		enqueue(http, transfer, urgent);
+		transfer->next = *place;
+		*place = transfer;
 	}
 	blocks->wakes = true;
 	return true;

@@ -26,11 +26,10 @@
  * except of bytes of a sequence that came before.
  *
  * store.c opens the store. address.c, s3.c and trust.c parse what the user
- * gives, answer.c the header of an answer. peer.c and private.c refuse
+ * gives, answer.c the header of an answer. peer.c refuses
  * redirects to private addresses. trace.c reports what happens.
  */
 #include <curl/curl.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include "blocks/cache.h"
 #include "store/http/answer.h"
@@ -52,30 +51,24 @@ struct image_libcurl {
 /* Set when an address is opened; constant after that. */
 extern struct image_libcurl libcurl;
 
-/* Requests under way. */
 #define HTTP_TRANSFERS 6
 /* Failures of one request, one after another, without a block in between. */
 #define HTTP_TRIES 5
-/* Redirects of one request. */
 #define HTTP_REDIRECTS 10
 /* Longest wait that a server can ask for by Retry-After, in seconds. */
 #define HTTP_RETRY_AFTER 120
 
-/* The values of --cacert and --capath. {0}: those of the environment. */
+/* Of --cacert, with its content, and --capath. */
 struct http_trust {
-	/* with its content; NULL: none */
 	char *file;
 	char *pem;
 	size_t length;
-	/* NULL: none */
 	char *directory;
 };
 
-/* The address and the options of the user. Constant. */
 struct http_target {
 	/* without user, password and fragment */
 	char *url;
-	/* NULL: none */
 	char *user;
 	char *password;
 	/* the body of a POST for the host of url; NULL: a GET */
@@ -93,17 +86,14 @@ struct http_target {
 	long timeout;
 	/* redirects lead to no private address */
 	bool public_redirects;
-	/* NULL: none */
 	const struct image_trace *trace;
 	/* no host is the user's: a server chose the address */
 	bool foreign;
 	/* the user's address has another scheme: s3:, or oci: of a token */
 	bool derived;
-	/* NULL: none */
 	struct image_auth *auth;
 };
 
-/* What is done with the body of an answer. */
 enum http_verdict {
 	HTTP_UNJUDGED,
 	/* its bytes are those of the file */
@@ -120,41 +110,32 @@ enum http_verdict {
 struct http_transfer {
 	struct http *http;
 	struct http_transfer *next;
-	/* NULL while it waits */
 	CURL *easy;
-	/* of the request, in the lines of the trace */
 	unsigned number;
-	/* the next byte, and the end */
 	uint64_t at;
 	uint64_t end;
-	/* the block of the last byte, to be ready at the end of the answer;
-	 * NULL until the byte came */
+	/* the block of the last byte, ready at the end of the answer, or NULL
+	 */
 	struct block *last;
-	/* of this request */
 	struct http_answer answer;
 	enum http_verdict verdict;
 	uint64_t discarded;
-	/* bytes of its header and its trailers */
 	size_t header;
 	/* bytes of a whole file that came with an answer before */
 	uint64_t skip;
-	/* "0-131071" */
 	char range[48];
-	/* the whole file is requested */
 	bool whole;
 	/* NULL: that of http.url */
 	char *url;
 	/* the request goes to the host of the user's address */
 	bool named;
-	/* it has the form of the target */
 	bool posts;
 	/* the private address that a redirect led to, or "" */
-	char refused_peer[INET6_ADDRSTRLEN];
+	char refused_peer[64];
 	unsigned redirects;
 	/* failures since the byte `good` */
 	unsigned tries;
 	uint64_t good;
-	/* the token that the request has */
 	unsigned serial;
 	/* it is new, and no answer had the file since */
 	bool renewed;
@@ -200,59 +181,49 @@ struct http {
 	bool stop;
 };
 
-/* fill.c */
-/* Of block_producer. */
 bool http_request(
 	struct image_blocks *blocks, uint64_t begin, uint64_t end, bool urgent);
-/* With the lock: take blocks for the answer to the first request, which has the
- * bytes up to end. Returns false if there is no memory. */
+/* With the lock: take the first blocks. Returns false without memory. */
 bool http_fill_begin(struct http *http, uint64_t end);
 /* Take bytes of a range, all of one block. Returns their number. */
 size_t http_fill(
 	struct http_transfer *transfer, const char *data, size_t length);
-/* The answer has ended, and all its bytes are there. */
 void http_fill_end(struct http_transfer *transfer);
-/* Take bytes of the whole file, at this offset. Returns false if no block waits
- * for them now. */
+/* Take bytes of the whole file. Returns false if no block waits. */
 bool http_put(struct http *http, uint64_t at, const char *data, size_t length);
 
-/* address.c */
-/* Set *target, which http_target_free() frees, also after a failure. */
+/* address.c: set *target, which http_target_free() frees, also on failure. */
 int http_target_parse(struct http_target *target, const char *address,
 	const char *name, const struct image_store_how *how,
 	struct image_error *err);
-/* Append a field of a header. Returns false if there is no memory. */
 bool http_append(struct curl_slist **list, const char *line);
 void http_target_free(struct http_target *target);
-/*
- * Set *text to the content of a file, to be freed; a NUL follows. Returns the
- * number of bytes, max + 1 if the file has more than max, or a negative errno.
- */
-ssize_t http_read_file(
-	const char *file, size_t max, char **text, struct image_error *err);
-/* Set the options of a request that depend on its address, and its members
- * named and posts. */
+/* Set the options that depend on the address, and `named` and `posts`. */
 bool http_target_apply(const struct http_target *target, CURL *easy,
 	struct http_transfer *transfer);
-/*
- * Check a redirect from one address to another. Returns NULL, or why it is
- * refused.
- */
+/* Returns why a redirect is refused, or NULL. */
 const char *http_refuse_redirect(const char *from, const char *to);
 
-/* trust.c */
-/* Set *trust, which http_trust_free() frees, also after a failure. */
+/* trust.c: set *trust, which http_trust_free() frees, also on failure. */
 int http_trust_parse(struct http_trust *trust,
 	const struct image_network *network, struct image_error *err);
 void http_trust_free(struct http_trust *trust);
-/* Set the options of a request. */
 CURLcode http_trust_apply(const struct http_trust *trust, CURL *easy);
-/* Returns the file of certificates that the environment names, and its variable
- * in *name, or NULL. */
+/* Returns the file that the environment names in *name, or NULL. */
 const char *http_trust_variable(const char **name);
 
 /* peer.c: judge each address before a request is connected to it. */
 CURLcode http_peer_apply(struct http_transfer *transfer);
+/*
+ * Returns whether a server at this address may be one that only this machine or
+ * its network reaches: loopback, private, link-local, shared by a provider, or
+ * for no host at all; of IPv6 also one that has such an address of IPv4 in it.
+ * So is an address of another family, and one that is too short.
+ */
+bool http_is_private(const struct sockaddr *address, socklen_t length);
+
+/* Returns whether both have the same host and port. */
+bool http_is_same_peer(const struct sockaddr *a, const struct sockaddr *b);
 
 /* s3.c: set url, keys and signature. */
 int http_s3_parse(struct http_target *target, const char *address,
@@ -272,35 +243,26 @@ bool http_transfer_end(struct http_transfer *transfer, CURLcode result);
 /* Set the error of a transfer. Returns HTTP_FAIL. */
 __attribute__((format(printf, 3, 4))) enum http_verdict http_transfer_fail(
 	struct http_transfer *transfer, int code, const char *format, ...);
-/* Returns the address of the request. */
 const char *http_transfer_url(const struct http_transfer *transfer);
-/*
- * Plan another try after a failure that counts as `tries`. Returns false if
- * there were too many.
- */
+/* Plan another try after a failure. Returns false after too many. */
 bool http_transfer_try_again(struct http_transfer *transfer, unsigned tries);
 
-/* judge.c */
-/* The header of an answer has ended. */
+/* judge.c: the header of an answer has ended. */
 enum http_verdict http_judge(struct http_transfer *transfer);
-/* Bytes of its body have come. Returns false if they show that the body is not
- * the file; the error of the transfer is set. */
+/* Returns false, with an error, if bytes of a body are not the file. */
 bool http_judge_bytes(
 	struct http_transfer *transfer, const char *data, size_t length);
 /* Returns whether the same request may have another answer later. */
 bool http_is_busy(unsigned status);
-/* Returns the words of a status in a message, with a blank before them, or "".
- */
+/* Returns the words of a status with a blank before them, or "". */
 const char *http_reason(unsigned status);
 
 /* lost.c: as http_transfer_end(), after a connection that was lost. */
 bool http_end_lost(struct http_transfer *transfer, CURLcode result);
-/* Returns what follows the text about a first answer that a server with TLS may
- * have given to a request without it, or "". */
+/* Returns a hint that a server may want TLS, or "". */
 const char *http_way_with_tls(const struct http_transfer *transfer);
 
-/* trace.c: report a request that is sent, the header of its answer, what the
- * first answer decides, and what follows from its end. */
+/* trace.c */
 void http_trace_request(struct http_transfer *transfer);
 void http_trace_answer(const struct http_transfer *transfer);
 void http_trace_open(const struct http_transfer *transfer, uint64_t size);
@@ -310,6 +272,6 @@ void http_trace_end(
 /* thread.c */
 void *http_thread(void *http);
 /* Let the thread look at the queue. Returns false if it cannot be woken. */
-bool http_wake(struct http *http);
+bool http_wake(struct image_blocks *http);
 
 #endif

@@ -14,42 +14,26 @@
 const char *
 http_reason(unsigned status)
 {
-	switch (status) {
-	case 401:
-		return " (unauthorized)";
-	case 403:
-		return " (forbidden)";
-	case 404:
-		return " (not found)";
-	case 407:
-		return " (proxy authentication required)";
-	case 410:
-		return " (gone)";
-	case 416:
-		return " (range not satisfiable)";
-	case 429:
-		return " (too many requests)";
-	case 503:
-		return " (service unavailable)";
-	default:
-		return "";
-	}
+	static const struct {
+		unsigned status;
+		const char *text;
+	} rows[] = {{401, " (unauthorized)"}, {403, " (forbidden)"},
+		{404, " (not found)"},
+		{407, " (proxy authentication required)"}, {410, " (gone)"},
+		{416, " (range not satisfiable)"},
+		{429, " (too many requests)"}, {503, " (service unavailable)"}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].status == status)
+			return rows[i].text;
+	return "";
 }
 
 bool
 http_is_busy(unsigned status)
 {
-	switch (status) {
-	case 408:
-	case 429:
-	case 500:
-	case 502:
-	case 503:
-	case 504:
-		return true;
-	default:
-		return false;
-	}
+	return status == 408 || status == 429 || status == 500 ||
+	       (status >= 502 && status <= 504);
 }
 
 static enum http_verdict
@@ -77,23 +61,7 @@ names_gzip(const char *url)
 	return false;
 }
 
-/*
- * Returns whether the encoding may be that of the file itself: a common setting
- * of Apache makes a Content-Encoding of the suffix of each file.
- */
-static bool
-may_be_gzip_file(const struct http_transfer *t)
-{
-	const char *encoding = t->answer.encoding;
-
-	return (strcasecmp(encoding, "gzip") == 0 ||
-		       strcasecmp(encoding, "x-gzip") == 0) &&
-	       (names_gzip(http_transfer_url(t)) ||
-		       names_gzip(t->http->target.url));
-}
-
-/* The bytes show whether an encoding is that of the file. There may be a byte
- * of them only. */
+/* There may be a byte of them only. */
 bool
 http_judge_bytes(struct http_transfer *t, const char *data, size_t length)
 {
@@ -109,10 +77,7 @@ http_judge_bytes(struct http_transfer *t, const char *data, size_t length)
 	return true;
 }
 
-/*
- * Returns HTTP_TAKE if the body of an answer is the bytes of the file, in a
- * length that libcurl and this store agree on.
- */
+/* Are the bytes those of the file, in a length that libcurl uses, too? */
 static enum http_verdict
 check_body(struct http_transfer *t)
 {
@@ -128,12 +93,16 @@ check_body(struct http_transfer *t)
 			"the server encoded its answer (Transfer-Encoding: "
 			"%s), although the bytes of the file were asked for",
 			a->transfer);
-	if (a->encoding[0] && !may_be_gzip_file(t))
-		return fail_encoded(t);
-	return HTTP_TAKE;
+	/* Apache may make an encoding of the suffix of a file. */
+	bool may_be_gzip_file =
+		(strcasecmp(a->encoding, "gzip") == 0 ||
+			strcasecmp(a->encoding, "x-gzip") == 0) &&
+		(names_gzip(http_transfer_url(t)) ||
+			names_gzip(t->http->target.url));
+	return a->encoding[0] && !may_be_gzip_file ? fail_encoded(t)
+						   : HTTP_TAKE;
 }
 
-/* The checks of the answer to each request for a range. */
 static enum http_verdict
 check_range(struct http_transfer *t)
 {
@@ -168,18 +137,6 @@ check_range(struct http_transfer *t)
 	return HTTP_TAKE;
 }
 
-/* The size of a file of a registry is known beforehand. */
-static enum http_verdict
-refuse_size(struct http_transfer *t, uint64_t size)
-{
-	http_transfer_fail(t, -EINVAL,
-		"the file is refused: the server has %" PRIu64
-		" bytes, and the manifest states %" PRIu64,
-		size, t->http->stated);
-	t->err.refused = true;
-	return HTTP_FAIL;
-}
-
 /* The first answer decides what the store is. */
 static enum http_verdict
 open_store(struct http_transfer *t, uint64_t size)
@@ -188,8 +145,15 @@ open_store(struct http_transfer *t, uint64_t size)
 
 	if (size == IMAGE_SIZE_UNKNOWN)
 		size = http->stated;
-	if (http->stated != IMAGE_SIZE_UNKNOWN && size != http->stated)
-		return refuse_size(t, size);
+	/* The size of a file of a registry is known beforehand. */
+	if (http->stated != IMAGE_SIZE_UNKNOWN && size != http->stated) {
+		http_transfer_fail(t, -EINVAL,
+			"the file is refused: the server has %" PRIu64
+			" bytes, and the manifest states %" PRIu64,
+			size, http->stated);
+		t->err.refused = true;
+		return HTTP_FAIL;
+	}
 	http->url = strdup(http_transfer_url(t));
 	if (!http->url)
 		return http_transfer_fail(t, -ENOMEM, "out of memory");
@@ -208,21 +172,7 @@ open_store(struct http_transfer *t, uint64_t size)
 		    : http_transfer_fail(t, -ENOMEM, "out of memory");
 }
 
-/* Use the address of this answer from now on. */
-static void
-keep_address(struct http_transfer *t)
-{
-	char *url = strdup(http_transfer_url(t));
-
-	if (!url)
-		return;
-	free(t->http->url);
-	t->http->url = url;
-	t->expired = 0;
-}
-
-/* Some servers have no answer to a range of a file whose length they do not
- * know. */
+/* Some servers have no ranges for a file of unknown length. */
 static enum http_verdict
 request_whole(struct http_transfer *t)
 {
@@ -245,41 +195,40 @@ judge_range(struct http_transfer *t)
 		return verdict;
 	if (!t->http->open)
 		verdict = open_store(t, t->answer.total);
-	if (t->expired)
-		keep_address(t);
+	char *url = t->expired ? strdup(http_transfer_url(t)) : NULL;
+	if (url) {
+		/* Use the address of this answer from now on. */
+		free(t->http->url);
+		t->http->url = url;
+		t->expired = 0;
+	}
 	return verdict;
 }
 
-/* The file once more, after a lost connection: the bytes that came are skipped.
- */
 static enum http_verdict
-judge_again(struct http_transfer *t)
+judge_whole(struct http_transfer *t)
 {
 	const struct http_answer *first = &t->http->first;
-	const char *differs = http_answer_differs(first, &t->answer);
 
+	if (!t->http->streams && t->http->open)
+		return http_transfer_fail(t, -EPROTO,
+			"the server answered with the whole file in place of a "
+			"range");
+	if (!t->http->streams) {
+		t->whole = true;
+		t->http->streams = true;
+		return open_store(t, t->answer.length);
+	}
+	const char *differs = http_answer_differs(first, &t->answer);
 	if (!differs && t->answer.length != first->length)
 		differs = "its length";
 	if (differs)
 		return http_transfer_fail(t, -EIO,
 			"changed while it was read: %s is another one",
 			differs);
+	/* The file once more, after a lost connection. */
 	t->skip = t->at;
 	return HTTP_TAKE;
-}
-
-static enum http_verdict
-judge_whole(struct http_transfer *t)
-{
-	if (t->http->streams)
-		return judge_again(t);
-	if (t->http->open)
-		return http_transfer_fail(t, -EPROTO,
-			"the server answered with the whole file in place of a "
-			"range");
-	t->whole = true;
-	t->http->streams = true;
-	return open_store(t, t->answer.length);
 }
 
 /* An answer that has no byte of the file. */
@@ -291,8 +240,7 @@ judge_status(struct http_transfer *t)
 	bool denied = status == 401 || status == 403 || status == 404 ||
 		      status == 410;
 
-	/* A token lasts for a minute. What another host answers is not the
-	 * registry's. */
+	/* A token lasts for a minute. Another host has no tokens. */
 	if (status == 401 && http->target.auth && t->named && !t->renewed)
 		return HTTP_RENEW;
 	if (denied && http->open && t->expired < HTTP_TRIES &&
@@ -311,24 +259,16 @@ judge_status(struct http_transfer *t)
 		status == 400 ? http_way_with_tls(t) : "");
 }
 
-/* S3 answers with the region of the bucket, if the request is for another. */
-static bool
-is_other_region(const struct http_transfer *t)
-{
-	const struct http_answer *a = &t->answer;
-	const char *region = t->http->target.region;
-
-	return region && a->region[0] && strcmp(region, a->region) != 0 &&
-	       (a->status == 301 || a->status == 307 || a->status == 400 ||
-		       a->status == 403);
-}
-
 enum http_verdict
 http_judge(struct http_transfer *t)
 {
 	const struct http_answer *a = &t->answer;
+	const char *region = t->http->target.region;
 
-	if (is_other_region(t))
+	/* S3 answers with the region of the bucket, if it is another. */
+	if (region && a->region[0] && strcmp(region, a->region) != 0 &&
+		(a->status == 301 || a->status == 307 || a->status == 400 ||
+			a->status == 403))
 		return http_transfer_fail(t, -EINVAL,
 			"the server answered %u%s: the bucket is in region %s; "
 			"set AWS_REGION",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A connection that was lost: is there a second try, and which error does the
- * user get. */
+/* A lost connection: another try, or which error. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +10,12 @@
 /* Failures that one time-out counts as: there is one second try. */
 #define TIMEOUT_TRIES 3
 
-/* Returns whether a second try may succeed. */
+static bool
+begins(const char *url, const char *scheme)
+{
+	return strncasecmp(url, scheme, strlen(scheme)) == 0;
+}
+
 static bool
 may_pass(CURLcode result)
 {
@@ -35,27 +39,6 @@ may_pass(CURLcode result)
 	}
 }
 
-/* Before the first answer, an address that cannot be reached is most often a
- * wrong one. */
-static bool
-is_unreachable(CURLcode result)
-{
-	return result == CURLE_COULDNT_RESOLVE_PROXY ||
-	       result == CURLE_COULDNT_RESOLVE_HOST ||
-	       result == CURLE_COULDNT_CONNECT ||
-	       result == CURLE_SSL_CONNECT_ERROR;
-}
-
-/* Returns whether the answer cannot come again: without a strong ETag, nothing
- * shows that the bytes before are those that came. */
-static bool
-comes_once(const struct http *http)
-{
-	return http->streams &&
-	       (!http->first.etag[0] ||
-		       http->first.length == IMAGE_SIZE_UNKNOWN);
-}
-
 /*
  * Returns whether libcurl has no space for a line of the header, or, as 8.14
  * reports, for a line of the trailers. For a line of the header, some versions
@@ -75,17 +58,7 @@ is_long_line(const struct http_transfer *t, CURLcode result)
 	       (result == CURLE_TOO_LARGE || t->verdict == HTTP_UNJUDGED);
 }
 
-/* Returns whether libcurl cannot use the file of --cacert. */
-static bool
-is_bad_trust(const struct http_transfer *t, CURLcode result)
-{
-	return t->http->target.trust.file &&
-	       (result == CURLE_SSL_CACERT_BADFILE ||
-		       result == CURLE_SSL_CERTPROBLEM);
-}
-
-/* Returns the proxy that the environment names for an address, as libcurl looks
- * for it, or NULL. no_proxy may leave it out. */
+/* Returns the proxy of the environment, as for libcurl, or NULL. */
 static const char *
 proxy_of(const char *url)
 {
@@ -93,9 +66,9 @@ proxy_of(const char *url)
 		"http_proxy", "all_proxy", "ALL_PROXY", NULL};
 	static const char *const tls[] = {
 		"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", NULL};
-	bool plain_url = strncasecmp(url, "http:", strlen("http:")) == 0;
+	const char *const *name = begins(url, "http:") ? plain : tls;
 
-	for (const char *const *name = plain_url ? plain : tls; *name; name++) {
+	for (; *name; name++) {
 		const char *proxy = getenv(*name);
 		if (proxy && proxy[0])
 			return proxy;
@@ -103,7 +76,6 @@ proxy_of(const char *url)
 	return NULL;
 }
 
-/* Returns whether libcurl can use the address of a proxy. */
 static bool
 is_valid_proxy(const char *proxy)
 {
@@ -146,58 +118,41 @@ proxy_status(const struct http_transfer *t)
 	return status >= 300 ? (unsigned)status : 0;
 }
 
-/* Returns who may have broken off TLS. For http, only a proxy has TLS. */
-static const char *
-peer_of_tls(const struct http_transfer *t)
-{
-	const char *url = http_transfer_url(t);
-	const char *proxy = proxy_of(url);
-
-	if (strncasecmp(url, "http:", strlen("http:")) == 0)
-		return "the proxy";
-	return proxy && strncasecmp(proxy, "https:", strlen("https:")) == 0
-		       ? "the server or the proxy"
-		       : "the server";
-}
-
-/* Returns what follows the text about a peer without TLS. A server chose the
- * address of a redirect. */
-static const char *
-way_without_tls(const struct http_transfer *t)
-{
-	if (!t->named)
-		return "";
-	return t->http->target.auth
-		       ? "; --plain-http reads from a registry without TLS"
-		       : "; is it an http:// address?";
-}
-
 const char *
 http_way_with_tls(const struct http_transfer *t)
 {
 	const char *url = http_transfer_url(t);
 
 	if (t->http->open || !t->named || t->http->target.derived ||
-		proxy_of(url) ||
-		strncasecmp(url, "http:", strlen("http:")) != 0)
+		proxy_of(url) || !begins(url, "http:"))
 		return "";
 	return t->http->target.auth
 		       ? "; does the registry want TLS? Leave out --plain-http"
 		       : "; is it an https:// address?";
 }
 
-/* Set the error of a connection without TLS or without authorities. Returns
- * false if the reason is another. */
+/* Set the error of TLS. Returns false if the reason is another. */
 static bool
 fail_tls(struct http_transfer *t, CURLcode result, const char *text)
 {
-	const char *file, *variable;
+	const char *file, *variable, *url = http_transfer_url(t);
+	const char *proxy = proxy_of(url);
 
-	/* libcurl has no code for a peer that answers without TLS. */
+	/* libcurl has no code for a peer that answers without TLS. For http,
+	 * only a proxy has TLS. */
 	if (result == CURLE_SSL_CONNECT_ERROR && !t->http->open) {
 		http_transfer_fail(t, -EIO,
 			"there is no TLS with %s at this port (%s)%s",
-			peer_of_tls(t), text, way_without_tls(t));
+			begins(url, "http:") ? "the proxy"
+			: proxy && begins(proxy, "https:")
+				? "the server or the proxy"
+				: "the server",
+			text,
+			!t->named ? ""
+			: t->http->target.auth
+				? "; --plain-http reads from a registry "
+				  "without TLS"
+				: "; is it an http:// address?");
 		return true;
 	}
 	if (result != CURLE_SSL_CACERT_BADFILE)
@@ -215,48 +170,29 @@ fail_tls(struct http_transfer *t, CURLcode result, const char *text)
 	return true;
 }
 
-/* Returns whether a result of OpenSSL says that an authority is not known, and
- * not that a date or a name does not fit: X509_V_ERR_* of <openssl/x509_vfy.h>.
- */
-static bool
-is_unknown_authority(long verified)
-{
-	enum { NO_ISSUER = 2, SELF_SIGNED = 18, UNVERIFIED_LEAF = 21 };
-
-	return verified == NO_ISSUER ||
-	       (verified >= SELF_SIGNED && verified <= UNVERIFIED_LEAF);
-}
-
-/* Returns what follows libcurl's text about an authority that is not trusted.
- * As curl does, --cacert leaves out the proxy. */
+/* Returns what follows libcurl's text about an authority that is not trusted,
+ * and not about a date or a name that does not fit. As curl does, --cacert
+ * leaves out the proxy. */
 static const char *
 way_to_trust(const struct http_transfer *t)
 {
-	long server = 0, proxy = 0;
+	/* X509_V_ERR_* of <openssl/x509_vfy.h> */
+	enum { NO_ISSUER = 2, SELF_SIGNED = 18, UNVERIFIED_LEAF = 21 };
+	long codes[2] = {0, 0};
 
-	libcurl.easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &server);
-	libcurl.easy_getinfo(t->easy, CURLINFO_PROXY_SSL_VERIFYRESULT, &proxy);
-	if (is_unknown_authority(proxy))
-		return "; --capath DIR trusts other authorities, also of a "
-		       "proxy";
-	return is_unknown_authority(server)
-		       ? "; --cacert FILE trusts another authority"
-		       : "";
+	libcurl.easy_getinfo(
+		t->easy, CURLINFO_PROXY_SSL_VERIFYRESULT, &codes[0]);
+	libcurl.easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &codes[1]);
+	for (int i = 0; i < 2; i++)
+		if (codes[i] == NO_ISSUER ||
+			(codes[i] >= SELF_SIGNED &&
+				codes[i] <= UNVERIFIED_LEAF))
+			return i ? "; --cacert FILE trusts another authority"
+				 : "; --capath DIR trusts other authorities, "
+				   "also of a proxy";
+	return "";
 }
 
-/* Returns whether a server with TLS may have been asked without it. Such a
- * server closes the connection, or sends an alert, which libcurl takes for an
- * answer of HTTP/0.9. */
-static bool
-may_be_tls(CURLcode result)
-{
-	return result == CURLE_GOT_NOTHING || result == CURLE_RECV_ERROR ||
-	       result == CURLE_SEND_ERROR ||
-	       result == CURLE_UNSUPPORTED_PROTOCOL ||
-	       result == CURLE_WEIRD_SERVER_REPLY;
-}
-
-/* Set the error of a lost connection. */
 static void
 fail_lost(struct http_transfer *t, CURLcode result, bool long_line)
 {
@@ -265,6 +201,13 @@ fail_lost(struct http_transfer *t, CURLcode result, bool long_line)
 				   ? t->text
 				   : libcurl.easy_strerror(result);
 	unsigned proxy = proxy_status(t);
+	/* A server with TLS that is asked without it closes the connection, or
+	 * sends an alert, which libcurl takes for an answer of HTTP/0.9. */
+	bool may_be_tls = result == CURLE_GOT_NOTHING ||
+			  result == CURLE_RECV_ERROR ||
+			  result == CURLE_SEND_ERROR ||
+			  result == CURLE_UNSUPPORTED_PROTOCOL ||
+			  result == CURLE_WEIRD_SERVER_REPLY;
 
 	if (result == CURLE_OK || result == CURLE_PARTIAL_FILE)
 		http_transfer_fail(t, -EIO,
@@ -276,7 +219,9 @@ fail_lost(struct http_transfer *t, CURLcode result, bool long_line)
 			"the server sent nothing for %ld seconds at offset "
 			"%" PRIu64,
 			t->http->target.timeout, t->at);
-	else if (is_bad_trust(t, result))
+	else if (t->http->target.trust.file &&
+		 (result == CURLE_SSL_CACERT_BADFILE ||
+			 result == CURLE_SSL_CERTPROBLEM))
 		t->code = image_fail(&t->err, t->http->target.trust.file,
 			-EINVAL, "has a certificate that is not valid");
 	else if (is_bad_proxy(t, result))
@@ -298,8 +243,8 @@ fail_lost(struct http_transfer *t, CURLcode result, bool long_line)
 			text,
 			result == CURLE_PEER_FAILED_VERIFICATION
 				? way_to_trust(t)
-			: may_be_tls(result) ? http_way_with_tls(t)
-					     : "");
+			: may_be_tls ? http_way_with_tls(t)
+				     : "");
 }
 
 bool
@@ -311,8 +256,16 @@ http_end_lost(struct http_transfer *t, CURLcode result)
 	bool again = may_pass(result) && !long_line &&
 		     !is_bad_proxy(t, result) &&
 		     (!proxy || http_is_busy(proxy));
-	bool hopeless = !again || comes_once(t->http) ||
-			(!t->http->open && is_unreachable(result));
+	/* Before the first answer, it is most often a wrong address. */
+	bool unreachable = !t->http->open &&
+			   (result == CURLE_COULDNT_RESOLVE_PROXY ||
+				   result == CURLE_COULDNT_RESOLVE_HOST ||
+				   result == CURLE_COULDNT_CONNECT ||
+				   result == CURLE_SSL_CONNECT_ERROR);
+	/* Nothing shows that bytes that come again are the same. */
+	bool comes_once = t->http->streams &&
+			  (!t->http->first.etag[0] ||
+				  t->http->first.length == IMAGE_SIZE_UNKNOWN);
 
 	if (t->refused_peer[0]) {
 		http_transfer_fail(t, -EPROTO,
@@ -321,7 +274,7 @@ http_end_lost(struct http_transfer *t, CURLcode result)
 			t->refused_peer);
 		return true;
 	}
-	if (!hopeless &&
+	if (again && !unreachable && !comes_once &&
 		http_transfer_try_again(t, timeout ? TIMEOUT_TRIES : 1))
 		return false;
 	fail_lost(t, result, long_line);

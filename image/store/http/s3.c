@@ -14,6 +14,8 @@
 #define DEFAULT_REGION "us-east-1"
 /* It is a label of a host's name: RFC 1035. */
 #define MAX_REGION 63
+#define BUCKET_BYTES                                                           \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
 
 /* An empty value is not set. */
 struct settings {
@@ -25,9 +27,7 @@ struct settings {
 };
 
 static const struct {
-	/* in a profile */
 	const char *name;
-	/* the first one that is set; NULL: none */
 	const char *variables[2];
 	size_t offset;
 	/* a part of the credentials, which all come from one place */
@@ -52,43 +52,24 @@ member(struct settings *settings, size_t i)
 	return (char *)settings + members[i].offset;
 }
 
-/* The value is shorter than MAX_VALUE. */
-static void
-set(char *to, const char *value)
+static int
+set(struct settings *settings, size_t i, const char *value, const char *file,
+	struct image_error *err)
 {
-	snprintf(to, MAX_VALUE, "%s", value);
+	if (strlen(value) >= MAX_VALUE)
+		return image_fail(err, file, -EINVAL,
+			"%s is longer than %d bytes", members[i].name,
+			MAX_VALUE - 1);
+	memcpy(member(settings, i), value, strlen(value) + 1);
+	return 0;
 }
 
-/* Returns the variable, or NULL if it is not set or empty. */
 static const char *
 variable(const char *name)
 {
 	const char *value = name ? getenv(name) : NULL;
 
 	return value && value[0] ? value : NULL;
-}
-
-static int
-too_long(const char *name, const char *file, struct image_error *err)
-{
-	return image_fail(err, file, -EINVAL, "%s is longer than %d bytes",
-		name, MAX_VALUE - 1);
-}
-
-static int
-read_variables(
-	struct settings *settings, const char *name, struct image_error *err)
-{
-	for (size_t i = 0; i < MEMBERS; i++) {
-		const char *value = variable(members[i].variables[0]);
-		if (!value)
-			value = variable(members[i].variables[1]);
-		if (value && strlen(value) >= MAX_VALUE)
-			return too_long(members[i].name, name, err);
-		if (value)
-			set(member(settings, i), value);
-	}
-	return 0;
 }
 
 static char *
@@ -134,13 +115,11 @@ take_line(struct settings *settings, char *line, bool credentials,
 	value = trim(value);
 	line = trim(line);
 	for (size_t i = 0; i < MEMBERS; i++) {
-		char *to = member(settings, i);
-		if (strcmp(line, members[i].name) != 0 || to[0] ||
+		if (strcmp(line, members[i].name) != 0 ||
+			*member(settings, i) ||
 			(members[i].credential && !credentials))
 			continue;
-		if (strlen(value) >= MAX_VALUE)
-			return too_long(line, file, err);
-		set(to, value);
+		return set(settings, i, value, file, err);
 	}
 	return 0;
 }
@@ -182,21 +161,6 @@ read_profile(struct settings *settings, const char *file, const char *profile,
 	return rc < 0 ? rc : found;
 }
 
-/* Returns the file that a variable names, or one of the home directory. */
-static const char *
-file_of(const char *name, const char *in_home, char *buf, size_t size)
-{
-	const char *file = variable(name);
-	const char *home = variable("HOME");
-
-	if (file)
-		return file;
-	if (!home ||
-		(size_t)snprintf(buf, size, "%s/%s", home, in_home) >= size)
-		return NULL;
-	return buf;
-}
-
 static int
 read_settings(
 	struct settings *settings, const char *name, struct image_error *err)
@@ -206,14 +170,24 @@ read_settings(
 		const char *in_home;
 	} files[] = {{"AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials"},
 		{"AWS_CONFIG_FILE", ".aws/config"}};
-	const char *wanted = variable("AWS_PROFILE");
+	const char *wanted = variable("AWS_PROFILE"), *home = variable("HOME");
 	char path[IMAGE_NAME_MAX];
 	bool found = false;
+	int rc = 0;
 
-	int rc = read_variables(settings, name, err);
-	for (size_t i = 0; i < 2 && rc >= 0; i++) {
-		const char *file = file_of(files[i].variable, files[i].in_home,
-			path, sizeof(path));
+	for (size_t i = 0; rc == 0 && i < MEMBERS; i++) {
+		const char *value = variable(members[i].variables[0]);
+		if (!value)
+			value = variable(members[i].variables[1]);
+		if (value)
+			rc = set(settings, i, value, name, err);
+	}
+	for (size_t i = 0; rc >= 0 && i < 2; i++) {
+		const char *file = variable(files[i].variable);
+		if (!file && home &&
+			snprintf(path, sizeof(path), "%s/%s", home,
+				files[i].in_home) < (int)sizeof(path))
+			file = path;
 		if (file)
 			rc = read_profile(settings, file,
 				wanted ? wanted : "default", i == 1, err);
@@ -227,12 +201,11 @@ read_settings(
 			wanted);
 	if (!settings->key[0] != !settings->secret[0])
 		return image_fail(err, name, -EINVAL, "%s has no %s",
-			settings->key[0] ? "aws_access_key_id"
-					 : "aws_secret_access_key",
-			settings->key[0] ? "aws_secret_access_key"
-					 : "aws_access_key_id");
+			members[!settings->key[0]].name,
+			members[!settings->secret[0]].name);
 	if (!settings->region[0])
-		set(settings->region, DEFAULT_REGION);
+		memcpy(settings->region, DEFAULT_REGION,
+			sizeof(DEFAULT_REGION));
 	size_t length = strlen(settings->region);
 	if (length > MAX_REGION ||
 		strspn(settings->region,
@@ -240,15 +213,6 @@ read_settings(
 		return image_fail(err, name, -EINVAL,
 			"'%.100s' is not a region of AWS", settings->region);
 	return 0;
-}
-
-static bool
-is_unreserved(unsigned char c)
-{
-	return c &&
-	       strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-		      "0123456789-._~/",
-		       c);
 }
 
 /* libcurl would remove such a part of a path. */
@@ -292,7 +256,7 @@ make_url(const struct settings *settings, const char *bucket, size_t length,
 			(int)length, bucket, settings->region);
 	char *to = url + used;
 	for (; *key; key++)
-		if (is_unreserved((unsigned char)*key))
+		if (strchr(BUCKET_BYTES "~/", *key))
 			*to++ = *key;
 		else
 			to += sprintf(to, "%%%02X", (unsigned char)*key);
@@ -342,9 +306,7 @@ http_s3_parse(struct http_target *target, const char *address, const char *name,
 			"is not a valid address: s3://BUCKET/KEY has two "
 			"slashes");
 	size_t length = strcspn(bucket, "/");
-	size_t good = strspn(bucket,
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-		"0123456789-._");
+	size_t good = strspn(bucket, BUCKET_BYTES);
 	const char *key = bucket + length + (bucket[length] == '/');
 	if (length == 0 || good < length || !*key || has_dots(key))
 		return image_fail(err, name, -EINVAL,

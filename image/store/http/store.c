@@ -9,7 +9,6 @@
 #include "store/http/http.h"
 #include "thread.h"
 
-/* Free all but the blocks. */
 static void
 free_all(struct http *http)
 {
@@ -32,15 +31,9 @@ http_close(struct image_blocks *blocks)
 	pthread_mutex_lock(&blocks->lock);
 	http->stop = true;
 	pthread_mutex_unlock(&blocks->lock);
-	http_wake(http);
+	http_wake(blocks);
 	pthread_join(http->thread, NULL);
 	free_all(http);
-}
-
-static void
-http_wake_up(struct image_blocks *blocks)
-{
-	http_wake((struct http *)blocks);
 }
 
 /*
@@ -54,7 +47,7 @@ static struct http *
 allocate(const char *address, const struct image_store_how *how)
 {
 	static const struct block_producer producer = {
-		http_request, http_wake_up, http_close};
+		http_request, http_wake, http_close};
 	const struct image_request *request = how->request;
 	struct http *http = calloc(1, sizeof(*http));
 	uint64_t memory = image_memory(how->memory).blocks;
@@ -73,32 +66,18 @@ allocate(const char *address, const struct image_store_how *how)
 	http->blocks.store.name =
 		request ? strdup(request->name) : image_address_name(address);
 	http->stated = request ? request->size : IMAGE_SIZE_UNKNOWN;
-	return http;
-}
-
-/* The first request. A server answers with less if the file is shorter. */
-static bool
-prepare(struct http *http)
-{
-	http->multi = libcurl.multi_init();
+	http->blocks.inspect = how->inspect;
+	http->whole = how->whole;
+	http->expected = how->expected;
+	if (http->expected && http->blocks.max_ahead > EXPECTED_AHEAD)
+		http->blocks.max_ahead = EXPECTED_AHEAD;
+	/* A server answers with less if the file is shorter. */
 	http->queue =
 		http_transfer_new(http, 0, http->whole ? BLOCKS_LONG : BLOCK);
-	return http->multi && http->queue;
-}
-
-static int
-wait_for_answer(struct http *http, struct image_error *err)
-{
-	struct image_blocks *b = &http->blocks;
-
-	pthread_mutex_lock(&b->lock);
-	while (!http->open && b->rc == 0)
-		pthread_cond_wait(&b->changed, &b->lock);
-	int rc = http->open ? 0 : b->rc;
-	if (rc < 0)
-		*err = b->err;
-	pthread_mutex_unlock(&b->lock);
-	return rc;
+	if (http->queue)
+		/* What is posted has no ranges. */
+		http->queue->whole = request && request->form;
+	return http;
 }
 
 struct image_libcurl libcurl;
@@ -136,41 +115,42 @@ image_http_open(const char *address, const struct image_store_how *how,
 	struct http *http = allocate(address, how);
 	if (!http)
 		return image_no_memory(err);
-	http->blocks.inspect = how->inspect;
-	http->whole = how->whole;
-	http->expected = how->expected;
-	if (http->expected && http->blocks.max_ahead > EXPECTED_AHEAD)
-		http->blocks.max_ahead = EXPECTED_AHEAD;
-	if (!http->blocks.store.name || !prepare(http))
+	struct image_blocks *b = &http->blocks;
+	http->multi = libcurl.multi_init();
+	if (!b->store.name || !http->multi || !http->queue)
 		rc = image_no_memory(err);
-	else
-		/* What is posted has no ranges. */
-		http->queue->whole = how->request && how->request->form;
 	if (rc == 0)
-		rc = http_target_parse(&http->target, address,
-			http->blocks.store.name, how, err);
+		rc = http_target_parse(
+			&http->target, address, b->store.name, how, err);
 	/* libcurl goes on if it has no sockets for that. */
-	if (rc == 0 && !http_wake(http))
-		rc = image_fail(err, http->blocks.store.name, -EMFILE,
+	if (rc == 0 && !http_wake(b))
+		rc = image_fail(err, b->store.name, -EMFILE,
 			"cannot be read: libcurl cannot make a pair of "
 			"sockets; too many files may be open");
 	if (rc == 0) {
 		rc = image_thread_create(&http->thread, http_thread, http);
 		if (rc != 0)
-			rc = image_fail(err, http->blocks.store.name, -rc,
+			rc = image_fail(err, b->store.name, -rc,
 				"cannot be read: no thread can be started: %s",
 				strerror(rc));
 	}
 	if (rc < 0) {
 		free_all(http);
-		blocks_destroy(&http->blocks);
+		blocks_destroy(b);
 		return rc;
 	}
-	rc = wait_for_answer(http, err);
+	pthread_mutex_lock(&b->lock);
+	while (!http->open && b->rc == 0)
+		pthread_cond_wait(&b->changed, &b->lock);
+	if (!http->open) {
+		rc = b->rc;
+		*err = b->err;
+	}
+	pthread_mutex_unlock(&b->lock);
 	if (rc < 0)
-		image_store_close(&http->blocks.store);
+		image_store_close(&b->store);
 	else
-		*out = &http->blocks.store;
+		*out = &b->store;
 	return rc;
 }
 

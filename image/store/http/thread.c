@@ -4,14 +4,13 @@
 #include "store/http/http.h"
 #include "thread.h"
 
-/* Longest sleep without an event. */
 #define IDLE_MS 10000
 
-/* The kernel may lack the memory for a byte, and has it at the next attempt. A
- * wake-up that is lost comes IDLE_MS late. */
+/* If it fails, the thread wakes up IDLE_MS late. */
 bool
-http_wake(struct http *http)
+http_wake(struct image_blocks *blocks)
 {
+	struct http *http = (struct http *)blocks;
 	unsigned tries = 0;
 
 	while (libcurl.multi_wakeup(http->multi) != CURLM_OK)
@@ -20,7 +19,6 @@ http_wake(struct http *http)
 	return true;
 }
 
-/* Keep the first failure of the store. Without the lock. */
 static void
 fail(struct http *http, int code, const struct image_error *err)
 {
@@ -29,10 +27,7 @@ fail(struct http *http, int code, const struct image_error *err)
 	pthread_mutex_unlock(&http->blocks.lock);
 }
 
-/*
- * Remove the first request of the queue that is due. Returns NULL if there is
- * none, and reduces *wait_ms to the time until the next one is.
- */
+/* Take the first request that is due, or reduce *wait_ms until one is. */
 static struct http_transfer *
 next_due(struct http *http, int *wait_ms)
 {
@@ -56,28 +51,12 @@ next_due(struct http *http, int *wait_ms)
 	return found;
 }
 
-static void
-begin_transfer(struct http *http, struct http_transfer **place,
-	struct http_transfer *t)
-{
-	int rc = http_transfer_begin(t);
-
-	if (rc == 0 &&
-		libcurl.multi_add_handle(http->multi, t->easy) != CURLM_OK)
-		rc = image_no_memory(&t->err);
-	if (rc < 0) {
-		fail(http, rc, &t->err);
-		http_transfer_free(t);
-		return;
-	}
-	*place = t;
-}
-
-/* Go on with a paused request, if there is space for its bytes. */
-static void
+/* Go on with a paused request. Returns false if the thread has to end. */
+static bool
 resume(struct http *http)
 {
 	pthread_mutex_lock(&http->blocks.lock);
+	bool goes_on = !http->stop && http->blocks.rc == 0;
 	bool now = http->resume;
 	http->resume = false;
 	pthread_mutex_unlock(&http->blocks.lock);
@@ -85,6 +64,7 @@ resume(struct http *http)
 		if (http->running[i])
 			libcurl.easy_pause(
 				http->running[i]->easy, CURLPAUSE_CONT);
+	return goes_on;
 }
 
 /* Fill the free places. Returns the time until the next request is due. */
@@ -99,7 +79,16 @@ begin_due(struct http *http)
 		struct http_transfer *t = next_due(http, &wait_ms);
 		if (!t)
 			break;
-		begin_transfer(http, &http->running[i], t);
+		int rc = http_transfer_begin(t);
+		if (rc == 0 && libcurl.multi_add_handle(http->multi, t->easy) !=
+				       CURLM_OK)
+			rc = image_no_memory(&t->err);
+		if (rc == 0) {
+			http->running[i] = t;
+		} else {
+			fail(http, rc, &t->err);
+			http_transfer_free(t);
+		}
 	}
 	return wait_ms;
 }
@@ -125,7 +114,6 @@ end(struct http *http, struct http_transfer *t, CURLcode result)
 	http_transfer_free(t);
 }
 
-/* Returns whether a request has ended. */
 static bool
 end_all(struct http *http)
 {
@@ -146,25 +134,15 @@ end_all(struct http *http)
 	return any;
 }
 
-static bool
-goes_on(struct http *http)
-{
-	pthread_mutex_lock(&http->blocks.lock);
-	bool on = !http->stop && http->blocks.rc == 0;
-	pthread_mutex_unlock(&http->blocks.lock);
-	return on;
-}
-
 void *
 http_thread(void *opaque)
 {
 	struct http *http = opaque;
 	struct image_error err;
 
-	while (goes_on(http)) {
+	while (resume(http)) {
 		int running;
 		int wait_ms = begin_due(http);
-		resume(http);
 		CURLMcode code = libcurl.multi_perform(http->multi, &running);
 		if (code == CURLM_OK && !end_all(http))
 			code = libcurl.multi_poll(

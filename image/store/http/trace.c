@@ -56,15 +56,6 @@ http_trace_open(const struct http_transfer *t, uint64_t size)
 			IMAGE_COUNT(size, "byte"), way);
 }
 
-/* Returns the milliseconds until the next try. */
-static uint64_t
-wait_ms(const struct http_transfer *t)
-{
-	uint64_t now = image_now_ns() / 1000000;
-
-	return t->due_ms > now ? t->due_ms - now : 0;
-}
-
 void
 http_trace_end(const struct http_transfer *t, CURLcode result, bool complete)
 {
@@ -87,10 +78,11 @@ http_trace_end(const struct http_transfer *t, CURLcode result, bool complete)
 		const char *why = result == CURLE_OK
 					  ? "the answer is too short"
 					  : libcurl.easy_strerror(result);
+		uint64_t now = image_now_ns() / 1000000;
 		image_trace(trace,
 			"#%u stopped at offset %" PRIu64
 			": %s; the next try is in %" PRIu64 " ms",
 			t->number, t->at, no_data ? "no data" : why,
-			wait_ms(t));
+			t->due_ms > now ? t->due_ms - now : 0);
 	}
 }

@@ -35,8 +35,7 @@
 
 /* Bytes of an error page, read so that the connection can be used again. */
 #define MAX_PAGE 65536
-/* Bytes of the header and the trailers of one answer. libcurl keeps them all,
- * and older releases have no limit. */
+/* libcurl keeps them all, and older releases have no limit. */
 #define MAX_HEADER 262144
 /* Fewer bytes a second are no progress. */
 #define LOW_SPEED 100
@@ -111,7 +110,6 @@ on_header(char *line, size_t size, size_t n, void *opaque)
 	return t->verdict == HTTP_FAIL ? 0 : size * n;
 }
 
-/* Take bytes of the whole file. */
 static size_t
 put(struct http_transfer *t, const char *data, size_t length)
 {
@@ -160,7 +158,6 @@ on_body(char *data, size_t size, size_t n, void *opaque)
 	return length;
 }
 
-/* Set an option, and keep the first error. */
 #define SET(option, value)                                                     \
 	(code = code ? code : libcurl.easy_setopt(t->easy, (option), (value)))
 
@@ -246,7 +243,6 @@ http_transfer_try_again(struct http_transfer *t, unsigned tries)
 	return true;
 }
 
-/* The request has no token, or an old one. */
 static bool
 end_renew(struct http_transfer *t)
 {
@@ -261,7 +257,6 @@ end_renew(struct http_transfer *t)
 	return t->code < 0;
 }
 
-/* The server cannot answer now. */
 static bool
 end_status(struct http_transfer *t)
 {
@@ -279,59 +274,42 @@ end_status(struct http_transfer *t)
 static bool
 end_redirect(struct http_transfer *t)
 {
-	char *to = NULL;
+	char *to = NULL, *url = NULL;
 
 	libcurl.easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &to);
-	if (!to) {
+	const char *refused =
+		to ? http_refuse_redirect(http_transfer_url(t), to) : NULL;
+	if (!to)
 		http_transfer_fail(t, -EPROTO,
 			"the server answered %u without a valid address",
 			t->answer.status);
-		return true;
-	}
-	const char *refused = http_refuse_redirect(http_transfer_url(t), to);
-	if (refused) {
+	else if (refused)
 		http_transfer_fail(
 			t, -EPROTO, "the server redirects %s", refused);
-		return true;
-	}
-	if (++t->redirects > HTTP_REDIRECTS) {
+	else if (++t->redirects > HTTP_REDIRECTS)
 		http_transfer_fail(t, -ELOOP,
 			"the server redirects more than %d times",
 			HTTP_REDIRECTS);
-		return true;
-	}
-	char *url = strdup(to);
-	if (!url) {
+	else if (!(url = strdup(to)))
 		http_transfer_fail(t, -ENOMEM, "out of memory");
+	if (!url)
 		return true;
-	}
 	free(t->url);
 	t->url = url;
 	t->due_ms = 0;
 	return false;
 }
 
-/*
- * Returns whether the end of a body without a failure is that of the file.
- * Whoever closes a connection may have failed, or have been cut off.
- */
-static bool
-is_whole(const struct http_transfer *t)
-{
-	long version = 0;
-
-	if (t->http->expected || t->answer.chunked ||
-		t->answer.length != IMAGE_SIZE_UNKNOWN)
-		return true;
-	libcurl.easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
-	return version >= CURL_HTTP_VERSION_2_0;
-}
-
-/* The answer with the whole file has ended. */
+/* The whole file has ended, or somebody cut the connection. */
 static bool
 end_whole(struct http_transfer *t)
 {
-	if (is_whole(t)) {
+	long version = 0;
+
+	libcurl.easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
+	if (t->http->expected || t->answer.chunked ||
+		t->answer.length != IMAGE_SIZE_UNKNOWN ||
+		version >= CURL_HTTP_VERSION_2_0) {
 		http_fill_end(t);
 		return true;
 	}
@@ -344,7 +322,6 @@ end_whole(struct http_transfer *t)
 	return true;
 }
 
-/* As http_transfer_end(). */
 static bool
 end(struct http_transfer *t, CURLcode result)
 {

@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "store/http/http.h"
+#include "store/stream.h"
 
 /* Bytes of the file of --cacert. Those of distributions have half a MiB. */
 #define MAX_CERTIFICATES ((size_t)4 << 20)
 
-/* Returns whether OpenSSL looks for a certificate in the text. */
 static bool
 has_certificate(const char *text, size_t length)
 {
@@ -24,36 +24,18 @@ has_certificate(const char *text, size_t length)
 	return false;
 }
 
+/* As for curl, colons may separate several. OpenSSL reports none. */
 static int
-read_file(struct http_trust *trust, const char *file, struct image_error *err)
+set_directories(
+	struct http_trust *trust, const char *list, struct image_error *err)
 {
-	ssize_t n = http_read_file(file, MAX_CERTIFICATES, &trust->pem, err);
-
-	if (n < 0)
-		return (int)n;
-	trust->length = (size_t)n;
-	if (trust->length > MAX_CERTIFICATES)
-		return image_fail(err, file, -EFBIG,
-			"is larger than %zu MiB: not a file of certificates",
-			MAX_CERTIFICATES >> 20);
-	if (!has_certificate(trust->pem, trust->length))
-		return image_fail(err, file, -EINVAL,
-			"has no certificate in PEM, which begins with "
-			"-----BEGIN CERTIFICATE-----");
-	trust->file = strdup(file);
-	return trust->file ? 0 : image_no_memory(err);
-}
-
-/* As for curl, directories may be separated by colons. OpenSSL ignores one that
- * does not exist. */
-static int
-check_directories(char *list, struct image_error *err)
-{
+	char *copy = strdup(list), *left = copy;
 	const char *one;
-	int rc = 0;
+	struct stat st;
 
-	while (rc == 0 && (one = strsep(&list, ":"))) {
-		struct stat st;
+	trust->directory = strdup(list);
+	int rc = copy && trust->directory ? 0 : image_no_memory(err);
+	while (rc == 0 && (one = strsep(&left, ":"))) {
 		if (stat(one, &st) < 0)
 			rc = image_fail(err, one, -errno,
 				"cannot be opened: %s", strerror(errno));
@@ -61,18 +43,6 @@ check_directories(char *list, struct image_error *err)
 			rc = image_fail(
 				err, one, -ENOTDIR, "is not a directory");
 	}
-	return rc;
-}
-
-static int
-set_directories(
-	struct http_trust *trust, const char *list, struct image_error *err)
-{
-	char *copy = strdup(list);
-
-	trust->directory = strdup(list);
-	int rc = copy && trust->directory ? check_directories(copy, err)
-					  : image_no_memory(err);
 	free(copy);
 	return rc;
 }
@@ -83,8 +53,18 @@ http_trust_parse(struct http_trust *trust, const struct image_network *network,
 {
 	int rc = 0;
 
-	if (network->ca_file)
-		rc = read_file(trust, network->ca_file, err);
+	if (network->ca_file) {
+		trust->file = strdup(network->ca_file);
+		rc = trust->file ? image_stream_read_file(network->ca_file,
+					   MAX_CERTIFICATES, &trust->pem,
+					   &trust->length, err)
+				 : image_no_memory(err);
+	}
+	if (rc == 0 && trust->pem &&
+		!has_certificate(trust->pem, trust->length))
+		rc = image_fail(err, network->ca_file, -EINVAL,
+			"has no certificate in PEM, which begins with "
+			"-----BEGIN CERTIFICATE-----");
 	if (rc == 0 && network->ca_directory)
 		rc = set_directories(trust, network->ca_directory, err);
 	return rc;
@@ -98,10 +78,7 @@ http_trust_free(struct http_trust *trust)
 	free(trust->directory);
 }
 
-/*
- * Returns the certificates that this system trusts, or NULL if libcurl knows
- * them: that of a distribution does.
- */
+/* Returns the certificates of the system, or NULL if libcurl knows them. */
 static const char *
 system_bundle(void)
 {
@@ -125,32 +102,6 @@ system_bundle(void)
 	return NULL;
 }
 
-/* As curl does: for an https proxy, too. */
-static CURLcode
-set_directory(CURL *easy, const char *directory)
-{
-	CURLcode code = libcurl.easy_setopt(easy, CURLOPT_CAPATH, directory);
-
-	/* Fails only in a libcurl without proxies. */
-	if (directory)
-		libcurl.easy_setopt(easy, CURLOPT_PROXY_CAPATH, directory);
-	return code;
-}
-
-/* NULL takes away what the system trusts. */
-static CURLcode
-apply_options(const struct http_trust *trust, CURL *easy)
-{
-	struct curl_blob blob = {trust->pem, trust->length, CURL_BLOB_NOCOPY};
-	const char *none = NULL;
-	CURLcode code =
-		trust->pem
-			? libcurl.easy_setopt(easy, CURLOPT_CAINFO_BLOB, &blob)
-			: libcurl.easy_setopt(easy, CURLOPT_CAINFO, none);
-
-	return code ? code : set_directory(easy, trust->directory);
-}
-
 /* libcurl leaves these to programs; names and order are curl's. */
 const char *
 http_trust_variable(const char **name)
@@ -166,26 +117,29 @@ http_trust_variable(const char **name)
 	return NULL;
 }
 
-static CURLcode
-apply_environment(CURL *easy)
-{
-	const char *name;
-	const char *bundle = http_trust_variable(&name);
-	const char *directory = getenv("SSL_CERT_DIR");
-	CURLcode code = CURLE_OK;
-
-	if (!bundle)
-		bundle = system_bundle();
-	if (bundle)
-		code = libcurl.easy_setopt(easy, CURLOPT_CAINFO, bundle);
-	if (!code && directory && directory[0])
-		code = set_directory(easy, directory);
-	return code;
-}
-
 CURLcode
 http_trust_apply(const struct http_trust *trust, CURL *easy)
 {
-	return trust->file || trust->directory ? apply_options(trust, easy)
-					       : apply_environment(easy);
+	struct curl_blob blob = {trust->pem, trust->length, CURL_BLOB_NOCOPY};
+	bool own = trust->file || trust->directory;
+	const char *name, *bundle = NULL, *directory = trust->directory;
+	CURLcode code = CURLE_OK;
+
+	if (!own) {
+		bundle = http_trust_variable(&name);
+		if (!bundle)
+			bundle = system_bundle();
+		directory = getenv("SSL_CERT_DIR");
+	}
+	if (trust->pem)
+		code = libcurl.easy_setopt(easy, CURLOPT_CAINFO_BLOB, &blob);
+	else if (own || bundle)
+		/* NULL takes away what the system trusts. */
+		code = libcurl.easy_setopt(easy, CURLOPT_CAINFO, bundle);
+	if (!code && (own || (directory && directory[0])))
+		code = libcurl.easy_setopt(easy, CURLOPT_CAPATH, directory);
+	/* As curl does. Fails only in a libcurl without proxies. */
+	if (!code && directory && directory[0])
+		libcurl.easy_setopt(easy, CURLOPT_PROXY_CAPATH, directory);
+	return code;
 }

@@ -24,7 +24,6 @@ image_nbd_explain(struct image_nbd_connection *connection)
 	if (strstr(text, "://"))
 		text = "libnbd's reason has an address, which may have a "
 		       "password";
-	/* The server closed the connection. */
 	if (code == ENOTCONN || code == ESHUTDOWN || code == EPIPE ||
 		(code == 0 && strstr(text, "disconnected")))
 		code = ECONNRESET;
@@ -32,33 +31,25 @@ image_nbd_explain(struct image_nbd_connection *connection)
 	snprintf(connection->why, sizeof(connection->why), "%s", text);
 }
 
-static int
-prepare(struct image_nbd_store *nbd, struct nbd_handle *h)
-{
-	uint32_t transports =
-		LIBNBD_ALLOW_TRANSPORT_TCP | LIBNBD_ALLOW_TRANSPORT_UNIX;
-
-	/* An address may come from elsewhere: it opens no file. */
-	if (libnbd.set_uri_allow_local_file(h, false) < 0 ||
-		libnbd.set_uri_allow_transports(h, transports) < 0 ||
-		libnbd.add_meta_context(h, ALLOCATION) < 0 ||
-		/* receive() in engine.c leaves no byte as it was. */
-		libnbd.set_pread_initialize(h, false) < 0)
-		return -1;
-	if (nbd->tls_certificates &&
-		libnbd.set_tls_certificates(h, nbd->tls_certificates) < 0)
-		return -1;
-	return nbd->tls_psk ? libnbd.set_tls_psk_file(h, nbd->tls_psk) : 0;
-}
-
 int
 image_nbd_connect(
 	struct image_nbd_connection *connection, struct image_error *err)
 {
+	const uint32_t transports =
+		LIBNBD_ALLOW_TRANSPORT_TCP | LIBNBD_ALLOW_TRANSPORT_UNIX;
 	struct image_nbd_store *nbd = connection->nbd;
 	struct nbd_handle *h = libnbd.create();
 
-	if (!h || prepare(nbd, h) < 0 ||
+	/* An address may come from elsewhere: it opens no file. */
+	if (!h || libnbd.set_uri_allow_local_file(h, false) < 0 ||
+		libnbd.set_uri_allow_transports(h, transports) < 0 ||
+		libnbd.add_meta_context(h, ALLOCATION) < 0 ||
+		/* receive() in engine.c leaves no byte as it was. */
+		libnbd.set_pread_initialize(h, false) < 0 ||
+		(nbd->tls_certificates && libnbd.set_tls_certificates(h,
+						  nbd->tls_certificates) < 0) ||
+		(nbd->tls_psk &&
+			libnbd.set_tls_psk_file(h, nbd->tls_psk) < 0) ||
 		libnbd.aio_connect_uri(h, nbd->address) < 0) {
 		image_nbd_explain(connection);
 		libnbd.close(h);

@@ -10,7 +10,7 @@
  *	 +------------------------+------------------------+
  *	    close_connection(), from lost(), check() or fail_all()
  *
- * reconnect() makes the first connection again after due_ns. The loss of
+ * loop() makes the first connection again after due_ns. The loss of
  * MAX_LOSSES of them without an answer fails all calls. connect_more() makes
  * the others once after the first one has become ready.
  *
@@ -40,21 +40,18 @@
 /* Time for handshakes that are under way at the end. */
 #define HANDSHAKE_NS UINT64_C(5000000000)
 
-/* Connections that may be lost, one after the other, without an answer. With
- * the waits below they take 13 seconds. */
+/* Losses in a row, without an answer: 13 seconds with the waits. */
 #define MAX_LOSSES 8
 #define FIRST_WAIT_NS UINT64_C(100000000)
 /* Between two looks at what is late or due. */
 #define TICK_MS 100
 /* A request that ends the connection so many times fails. */
 #define MAX_REQUEST_LOSSES 5
-/* A flush takes longer than other requests. */
 #define FLUSH_LIMITS 10
 /* Bytes may come, and no part of an answer, for so many times the limit: a
  * slow network has 256 KiB of an answer in 4 minutes. */
 #define PROGRESS_LIMITS 4
-/* A server may send a part for each sector of the answer, and some errors, but
- * no more parts. */
+/* Most parts of an answer: one for each sector, and some errors. */
 #define CHUNKS_LEAST 64
 #define CHUNK_BYTES 512
 
@@ -197,7 +194,6 @@ free_slot(struct image_nbd_slot *slot)
 		end_call(slot->nbd, call);
 }
 
-/* The connection was lost with this request. */
 static void
 lose(struct image_nbd_slot *slot)
 {
@@ -261,7 +257,6 @@ receive(void *opaque, const void *bytes, size_t count, uint64_t offset,
 	return 0;
 }
 
-/* Report a request that has a connection. */
 static void
 trace_slot(const struct image_nbd_slot *slot, const char *what)
 {
@@ -280,8 +275,7 @@ trace_slot(const struct image_nbd_slot *slot, const char *what)
 		*what ? ": " : "", what);
 }
 
-/* libnbd calls this for each request that ends, also when a handle is closed.
- */
+/* libnbd calls this for each request, also if a handle is closed. */
 static int
 answered(void *opaque, int *error)
 {
@@ -406,23 +400,6 @@ send_slot(struct image_nbd_connection *connection, struct image_nbd_slot *slot)
 	free_slot(slot);
 }
 
-/* Returns the connection with the fewest requests under way, or NULL. */
-static struct image_nbd_connection *
-choose(struct image_nbd_store *nbd)
-{
-	struct image_nbd_connection *best = NULL;
-
-	for (int i = 0; i < NBD_CONNECTIONS; i++) {
-		struct image_nbd_connection *c = &nbd->connections[i];
-		if (!c->ready || c->under_way >= NBD_DEPTH || is_lost(c))
-			continue;
-		if (!best || c->under_way < best->under_way)
-			best = c;
-	}
-	return best;
-}
-
-/* Put the next piece of the oldest call into the slot. */
 static bool
 fill_slot(struct image_nbd_store *nbd, struct image_nbd_slot *slot)
 {
@@ -473,7 +450,16 @@ send_all(struct image_nbd_store *nbd)
 		if (slot->connection ||
 			(!slot->call && TAILQ_EMPTY(&nbd->calls)))
 			continue;
-		struct image_nbd_connection *connection = choose(nbd);
+		/* the connection with the fewest requests under way */
+		struct image_nbd_connection *connection = NULL;
+		for (int k = 0; k < NBD_CONNECTIONS; k++) {
+			struct image_nbd_connection *c = &nbd->connections[k];
+			if (c->ready && c->under_way < NBD_DEPTH &&
+				!is_lost(c) &&
+				(!connection ||
+					c->under_way < connection->under_way))
+				connection = c;
+		}
 		if (!connection)
 			return;
 		if (connection->under_way && nbd->may_connect)
@@ -485,8 +471,7 @@ send_all(struct image_nbd_store *nbd)
 	}
 }
 
-/* libnbd ends the requests of the handle: answered() sees that it is not
- * ready. */
+/* answered() sees that the handle is not ready. */
 static void
 close_connection(struct image_nbd_connection *connection)
 {
@@ -585,81 +570,48 @@ late_ns(const struct image_nbd_connection *connection)
 	return connection->ready && progress < heard ? progress : heard;
 }
 
-static int
-lost_error(
-	const struct image_nbd_connection *connection, struct image_error *err)
-{
-	struct image_nbd_store *nbd = connection->nbd;
-
-	if (connection->leaving || !connection->why[0])
-		return image_fail(err, nbd->store.name, -ECONNRESET,
-			"the server closed the connection");
-	return image_fail(err, nbd->store.name, -connection->code, "%s: %s",
-		nbd->open ? "the connection was lost" : "cannot be opened",
-		connection->why);
-}
-
-static void
-endless(struct image_nbd_store *nbd)
-{
-	struct image_error err;
-
-	int rc = image_fail(&err, nbd->store.name, -ETIMEDOUT,
-		"the server sends an answer without an end");
-	fail_all(nbd, rc, &err);
-}
-
 static void
 check(struct image_nbd_connection *connection)
 {
 	struct image_nbd_store *nbd = connection->nbd;
 	struct nbd_handle *h = connection->handle;
+	bool gone = is_lost(connection);
+	bool stuck = gone && __atomic_load_n(&nbd->stuck, __ATOMIC_RELAXED);
+	uint64_t now = image_now_ns();
 	struct image_error err;
+	int rc;
 
 	if (!h)
 		return;
-	if (is_lost(connection)) {
-		if (__atomic_load_n(&nbd->stuck, __ATOMIC_RELAXED)) {
-			endless(nbd);
-			return;
-		}
-		int rc = lost_error(connection, &err);
+	if (gone && !stuck) {
+		rc = connection->leaving || !connection->why[0]
+			     ? image_fail(&err, nbd->store.name, -ECONNRESET,
+				       "the server closed the connection")
+			     : image_fail(&err, nbd->store.name,
+				       -connection->code, "%s: %s",
+				       nbd->open ? "the connection was lost"
+						 : "cannot be opened",
+				       connection->why);
 		lost(connection, rc, &err);
-		return;
-	}
-	if (!connection->ready && libnbd.aio_is_ready(h)) {
+	} else if (!gone && !connection->ready && libnbd.aio_is_ready(h)) {
 		became_ready(connection);
+	} else if (!gone && now < late_ns(connection)) {
 		return;
-	}
-	if (image_now_ns() < late_ns(connection))
-		return;
-	/* Another connection than the first may wait for a server that serves
-	 * fewer. */
-	if (!connection->ready && connection != &nbd->connections[0]) {
+	} else if (!gone && !connection->ready &&
+		   connection != &nbd->connections[0]) {
+		/* It may wait for a server that serves fewer. */
 		close_connection(connection);
-		return;
+	} else {
+		rc = stuck || now < connection->heard_ns + nbd->limit_ns
+			     ? image_fail(&err, nbd->store.name, -ETIMEDOUT,
+				       "the server sends an answer without an "
+				       "end")
+			     : image_fail(&err, nbd->store.name, -ETIMEDOUT,
+				       "the server did not answer for %s",
+				       IMAGE_COUNT(nbd->limit_ns / 1000000000,
+					       "second"));
+		fail_all(nbd, rc, &err);
 	}
-	if (image_now_ns() < connection->heard_ns + nbd->limit_ns) {
-		endless(nbd);
-		return;
-	}
-	int rc = image_fail(&err, nbd->store.name, -ETIMEDOUT,
-		"the server did not answer for %s",
-		IMAGE_COUNT(nbd->limit_ns / 1000000000, "second"));
-	fail_all(nbd, rc, &err);
-}
-
-static void
-reconnect(struct image_nbd_store *nbd)
-{
-	struct image_nbd_connection *first = &nbd->connections[0];
-	struct image_error err;
-
-	if (first->handle || nbd->rc < 0 || image_now_ns() < nbd->due_ns)
-		return;
-	int rc = image_nbd_connect(first, &err);
-	if (rc < 0)
-		lost(first, rc, &err);
 }
 
 static void
@@ -687,8 +639,7 @@ notify(struct image_nbd_connection *connection, short happened)
 		image_nbd_explain(connection);
 }
 
-/* Wait for the sockets or for a call, at most so many milliseconds (-1: without
- * a limit), and receive. */
+/* Wait for sockets or a call, and receive. -1: without a limit. */
 static void
 wait_and_receive(struct image_nbd_store *nbd, int ms)
 {
@@ -718,34 +669,36 @@ wait_and_receive(struct image_nbd_store *nbd, int ms)
 	}
 }
 
-/* Take the new calls over. Returns false at the end. */
-static bool
-take_calls(struct image_nbd_store *nbd)
-{
-	pthread_mutex_lock(&nbd->lock);
-	bool quit = nbd->quit;
-	TAILQ_CONCAT(&nbd->calls, &nbd->queue, later);
-	pthread_mutex_unlock(&nbd->lock);
-	if (nbd->rc < 0 && !TAILQ_EMPTY(&nbd->calls)) {
-		struct image_error err = nbd->err;
-		fail_all(nbd, nbd->rc, &err);
-	}
-	return !quit;
-}
-
 static void *
 loop(void *opaque)
 {
 	struct image_nbd_store *nbd = opaque;
+	struct image_nbd_connection *first = &nbd->connections[0];
+	struct image_error err;
 
-	while (take_calls(nbd)) {
+	for (;;) {
+		pthread_mutex_lock(&nbd->lock);
+		bool quit = nbd->quit;
+		TAILQ_CONCAT(&nbd->calls, &nbd->queue, later);
+		pthread_mutex_unlock(&nbd->lock);
+		if (nbd->rc < 0 && !TAILQ_EMPTY(&nbd->calls)) {
+			err = nbd->err;
+			fail_all(nbd, nbd->rc, &err);
+		}
+		if (quit)
+			return NULL;
 		bool is_any_lost = false;
 		int wait_ms = -1;
 		for (int i = 0; i < NBD_CONNECTIONS; i++)
 			check(&nbd->connections[i]);
-		reconnect(nbd);
+		if (!first->handle && nbd->rc == 0 &&
+			image_now_ns() >= nbd->due_ns) {
+			int rc = image_nbd_connect(first, &err);
+			if (rc < 0)
+				lost(first, rc, &err);
+		}
 		send_all(nbd);
-		if (!nbd->connections[0].handle && nbd->rc == 0)
+		if (!first->handle && nbd->rc == 0)
 			wait_ms = TICK_MS;
 		for (int i = 0; i < NBD_CONNECTIONS; i++) {
 			is_any_lost |= is_lost(&nbd->connections[i]);
@@ -755,7 +708,6 @@ loop(void *opaque)
 		if (!is_any_lost)
 			wait_and_receive(nbd, wait_ms);
 	}
-	return NULL;
 }
 
 int

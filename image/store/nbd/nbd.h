@@ -46,8 +46,7 @@ extern struct image_libnbd libnbd;
 #define NBD_DEPTH 16
 /* Bytes of a read or a write. They fit in the second-level CPU cache. */
 #define NBD_PIECE ((uint64_t)256 << 10)
-/* Bytes of one request to zero: a server that writes the zeros answers within
- * the time limit. */
+/* A server that writes the zeros answers within the time limit. */
 #define NBD_ZERO_PIECE ((uint64_t)128 << 20)
 
 enum image_nbd_kind { NBD_READ, NBD_WRITE, NBD_ZERO, NBD_STATUS, NBD_FLUSH };
@@ -63,13 +62,11 @@ struct image_nbd_range {
 #define NBD_RANGES ((size_t)1 << 16)
 #define NBD_WINDOWS 4
 
-/* An answer to a request for block status. */
 struct image_nbd_window {
 	uint64_t from;
 	size_t count;
 	size_t room;
 	struct image_nbd_range *ranges;
-	/* of the last use */
 	uint64_t used;
 };
 
@@ -88,7 +85,6 @@ struct image_nbd_call {
 	unsigned under_way;
 	int rc;
 	struct image_error *err;
-	/* in a list of the store */
 	TAILQ_ENTRY(image_nbd_call) later;
 	bool listed;
 	/* under the store's lock */
@@ -101,7 +97,6 @@ TAILQ_HEAD(image_nbd_calls, image_nbd_call);
 struct image_nbd_store;
 struct image_nbd_connection;
 
-/* A request. */
 struct image_nbd_slot {
 	struct image_nbd_store *nbd;
 	/* NULL: free */
@@ -110,10 +105,8 @@ struct image_nbd_slot {
 	uint64_t length;
 	/* NULL: to be sent */
 	struct image_nbd_connection *connection;
-	/* connections lost with this request */
 	unsigned losses;
-	/* for NBD_READ: bytes that were received, and the end of the last of
-	 * them, from the offset; for NBD_STATUS: lists */
+	/* bytes that came, and their end, from the offset; of status: lists */
 	uint64_t received;
 	uint64_t reached;
 	/* parts of the answer, those with an error too */
@@ -122,11 +115,8 @@ struct image_nbd_slot {
 
 struct image_nbd_connection {
 	struct image_nbd_store *nbd;
-	/* NULL: none */
 	struct nbd_handle *handle;
-	/* its socket, since the last poll() */
 	int fd;
-	/* the handshake is over */
 	bool ready;
 	/* the server is about to close it */
 	bool leaving;
@@ -134,10 +124,8 @@ struct image_nbd_connection {
 	int code;
 	char why[256];
 	unsigned under_way;
-	/* of these, flushes */
 	unsigned flushes;
-	/* when the server was last heard, or a request was sent to an idle
-	 * one */
+	/* of the last byte, or of the first request of an idle one */
 	uint64_t heard_ns;
 	/* the same, but for bytes that are no part of an answer yet */
 	uint64_t progress_ns;
@@ -149,7 +137,6 @@ struct image_nbd_store {
 	char *address;
 	char *tls_certificates;
 	char *tls_psk;
-	/* NULL: none */
 	const struct image_trace *trace;
 	uint64_t limit_ns;
 
@@ -165,7 +152,6 @@ struct image_nbd_store {
 
 	pthread_t thread;
 	bool started;
-	/* an eventfd */
 	int wake;
 	pthread_mutex_t lock;
 	pthread_cond_t opened;
@@ -190,12 +176,10 @@ struct image_nbd_store {
 	/* the first one is connected again if it is lost; the others are made
 	 * by the first request that finds another one under way */
 	struct image_nbd_connection connections[NBD_CONNECTIONS];
-	/* the server allows more, and they were not made since the first one
-	 * became ready */
+	/* more are allowed, and not made since the first was ready */
 	bool may_connect;
 	/* connections of the first kind lost since a request was answered */
 	unsigned losses;
-	/* when the first connection is made again */
 	uint64_t due_ns;
 
 	/* Guards the windows, and the requests for them. */
@@ -219,20 +203,15 @@ image_nbd_number(const struct image_nbd_connection *connection)
 	return (int)(connection - connection->nbd->connections) + 1;
 }
 
-/* engine.c */
 /* Start the thread and wait for the first connection. */
 int image_nbd_start(struct image_nbd_store *nbd, struct image_error *err);
-/* Allowed after a failure of image_nbd_start(). */
 void image_nbd_stop(struct image_nbd_store *nbd);
 /* Make a condition on which a thread waits with the time limit. */
 void image_nbd_condition(pthread_cond_t *condition);
-/* Run a call whose first members are set. -EOPNOTSUPP: the server refuses to
- * zero, or has no block status. */
+/* Run a call. -EOPNOTSUPP: the server refuses zeros or block status. */
 int image_nbd_run(struct image_nbd_store *nbd, struct image_nbd_call *call,
 	struct image_error *err);
 
-/* connect.c */
-/* Begin a connection. */
 int image_nbd_connect(
 	struct image_nbd_connection *connection, struct image_error *err);
 /* Take over what the server offers. A later connection must offer the same. */
@@ -241,8 +220,6 @@ int image_nbd_accept(
 /* Keep the message of the last failure of libnbd in this thread. */
 void image_nbd_explain(struct image_nbd_connection *connection);
 
-/* requests.c */
-/* Add what the server answered. */
 void image_nbd_window_add(
 	struct image_nbd_window *window, uint64_t length, bool hole);
 extern const struct image_store_ops image_nbd_ops;

@@ -86,7 +86,6 @@ check_address(const char *address, const struct image_store_how *how,
 	return 0;
 }
 
-/* Returns NULL without memory. */
 static struct image_nbd_store *
 create(const char *address, const struct image_store_how *how)
 {

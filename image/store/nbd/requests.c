@@ -34,22 +34,9 @@ image_nbd_window_add(
 		window->ranges[window->count++] =
 			(struct image_nbd_range){end, hole};
 	} else {
-		/* The window ends here. Another request asks for what
-		 * follows. */
+		/* The window ends here. */
 		window->room = 0;
 	}
-}
-
-/* Returns the window that has the offset, or NULL. */
-static struct image_nbd_window *
-find_window(struct image_nbd_store *nbd, uint64_t offset)
-{
-	for (int i = 0; i < NBD_WINDOWS; i++) {
-		struct image_nbd_window *window = &nbd->windows[i];
-		if (offset >= window->from && offset < window_end(window))
-			return window;
-	}
-	return NULL;
 }
 
 static void
@@ -76,24 +63,7 @@ describe(struct image_nbd_window *window, uint64_t offset, uint64_t limit,
 #define RANGE_LEAST 512
 #define SHORT_ANSWERS 1000
 
-static int
-refuse_short(struct image_nbd_store *nbd, const struct image_nbd_window *window,
-	uint64_t end, struct image_error *err)
-{
-	uint64_t described = window_end(window) - window->from;
-
-	if (window_end(window) >= end ||
-		described >= window->count * UINT64_C(1) * RANGE_LEAST ||
-		++nbd->short_answers <= SHORT_ANSWERS)
-		return 0;
-	return image_fail(err, nbd->store.name, -EPROTO,
-		"the server describes ranges of less than %d bytes, such as "
-		"that at offset %" PRIu64 ", more than %d times",
-		RANGE_LEAST, window->from, SHORT_ANSWERS);
-}
-
-/* Ask for what follows the offset. Replaces the window that was not used for
- * the longest time. */
+/* Replaces the window that was not used for the longest time. */
 static int
 ask(struct image_nbd_store *nbd, uint64_t offset, struct image_nbd_window **out,
 	struct image_error *err)
@@ -118,8 +88,15 @@ ask(struct image_nbd_store *nbd, uint64_t offset, struct image_nbd_window **out,
 	window->room = NBD_RANGES;
 	call.window = window;
 	int rc = image_nbd_run(nbd, &call, err);
-	if (rc == 0)
-		rc = refuse_short(nbd, window, call.end, err);
+	uint64_t described = window_end(window) - from;
+	if (rc == 0 && from + described < call.end &&
+		described < window->count * UINT64_C(1) * RANGE_LEAST &&
+		++nbd->short_answers > SHORT_ANSWERS)
+		rc = image_fail(err, nbd->store.name, -EPROTO,
+			"the server describes ranges of less than %d bytes, "
+			"such as that at offset %" PRIu64
+			", more than %d times",
+			RANGE_LEAST, from, SHORT_ANSWERS);
 	if (rc < 0)
 		window->count = 0;
 	*out = window;
@@ -139,7 +116,11 @@ nbd_store_extent(struct image_store *store, uint64_t offset, uint64_t limit,
 		return 0;
 	pthread_mutex_lock(&nbd->windows_lock);
 	if (!nbd->no_status) {
-		struct image_nbd_window *window = find_window(nbd, offset);
+		struct image_nbd_window *window = NULL;
+		for (int i = 0; i < NBD_WINDOWS && !window; i++)
+			if (offset >= nbd->windows[i].from &&
+				offset < window_end(&nbd->windows[i]))
+				window = &nbd->windows[i];
 		if (!window)
 			rc = ask(nbd, offset, &window, err);
 		if (rc == -EOPNOTSUPP) {
@@ -166,17 +147,23 @@ transfer(struct image_nbd_store *nbd, enum image_nbd_kind kind, uint64_t offset,
 	return length ? image_nbd_run(nbd, &call, err) : 0;
 }
 
-/* Read whole blocks, and copy a part of them. */
 static int
-read_part(struct image_nbd_store *nbd, uint64_t offset, void *buf,
+nbd_store_read(struct image_store *store, uint64_t offset, void *buf,
 	size_t length, struct image_error *err)
 {
+	struct image_nbd_store *nbd = (struct image_nbd_store *)store;
 	uint64_t mask = nbd->align - 1;
 	uint64_t from = offset & ~mask;
 	uint64_t end = (offset + length + mask) & ~mask;
 
-	if (end > nbd->store.size)
-		end = nbd->store.size;
+	if (offset > store->size || length > store->size - offset)
+		return image_fail(err, store->name, -EIO,
+			"has no data at offset %" PRIu64, store->size);
+	if (((offset | length) & mask) == 0)
+		return transfer(nbd, NBD_READ, offset, buf, length, err);
+	/* Read whole blocks, and copy a part of them. */
+	if (end > store->size)
+		end = store->size;
 	unsigned char *blocks = calloc(1, (size_t)(end - from));
 	if (!blocks)
 		return image_no_memory(err);
@@ -185,20 +172,6 @@ read_part(struct image_nbd_store *nbd, uint64_t offset, void *buf,
 		memcpy(buf, blocks + (offset - from), length);
 	free(blocks);
 	return rc;
-}
-
-static int
-nbd_store_read(struct image_store *store, uint64_t offset, void *buf,
-	size_t length, struct image_error *err)
-{
-	struct image_nbd_store *nbd = (struct image_nbd_store *)store;
-
-	if (offset > store->size || length > store->size - offset)
-		return image_fail(err, store->name, -EIO,
-			"has no data at offset %" PRIu64, store->size);
-	if ((offset | length) & (nbd->align - 1))
-		return read_part(nbd, offset, buf, length, err);
-	return transfer(nbd, NBD_READ, offset, buf, length, err);
 }
 
 /* Change a part of one block. bytes NULL: zeros. */
@@ -242,8 +215,7 @@ zero_blocks(struct image_nbd_store *nbd, uint64_t offset, uint64_t length,
 	return transfer(nbd, NBD_WRITE, offset, NULL, length, err);
 }
 
-/* Write the parts of blocks at the beginning and the end, then the whole blocks
- * between them. bytes NULL: zeros. */
+/* Write the parts of blocks, then whole blocks. bytes NULL: zeros. */
 static int
 put(struct image_nbd_store *nbd, uint64_t offset, const unsigned char *bytes,
 	uint64_t length, struct image_error *err)
@@ -259,7 +231,6 @@ put(struct image_nbd_store *nbd, uint64_t offset, const unsigned char *bytes,
 			"is full: it has %s",
 			IMAGE_COUNT(nbd->store.size, "byte"));
 	if (first > last)
-		/* one block */
 		return write_part(nbd, offset, bytes, length, err);
 	if (offset < first)
 		rc = write_part(nbd, offset, bytes, first - offset, err);

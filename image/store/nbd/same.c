@@ -11,7 +11,6 @@
 /* The port of NBD's URI specification. */
 #define PORT "10809"
 
-/* The parts of an address, in a copy of it. */
 struct place {
 	char *copy;
 	/* NULL: an address with a host */

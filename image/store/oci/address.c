@@ -15,8 +15,7 @@ has_only(const char *text, const char *bytes)
 	return *text && !text[strspn(text, bytes)];
 }
 
-/* A name has lower case. Each part between slashes begins and ends with a
- * letter or a digit. */
+/* Each part between slashes begins and ends with a letter or a digit. */
 static bool
 is_name(const char *name)
 {
@@ -32,13 +31,6 @@ is_name(const char *name)
 	return strchr(SMALL, before);
 }
 
-static bool
-is_tag(const char *tag)
-{
-	return has_only(tag, WORD ".-") && *tag != '.' && *tag != '-' &&
-	       strlen(tag) <= MAX_TAG;
-}
-
 bool
 oci_digest_parse(const char *text, struct image_expect *expect)
 {
@@ -51,22 +43,6 @@ oci_digest_parse(const char *text, struct image_expect *expect)
 	       has_only(text + length + 1, "abcdef" DIGITS) &&
 	       image_expect_hex(expect, algorithm, text + length + 1,
 		       strlen(text + length + 1));
-}
-
-/* Docker's names: its registry has another host, and its own images need no
- * folder. */
-static bool
-complete(struct oci_address *a, const char *host, const char *name)
-{
-	bool docker = strcmp(host, "docker.io") == 0 ||
-		      strcmp(host, "index.docker.io") == 0;
-	const char *folder = docker && !strchr(name, '/') ? "library/" : "";
-	int length = snprintf(a->name, sizeof(a->name), "%s%s", folder, name);
-	int host_length = snprintf(
-		a->host, sizeof(a->host), "%s", docker ? OCI_DOCKER : host);
-
-	return length < (int)sizeof(a->name) &&
-	       host_length < (int)sizeof(a->host);
 }
 
 /* Cut the text at the last such byte. Returns what is behind it, or NULL. */
@@ -103,13 +79,21 @@ oci_address_parse(struct oci_address *a, const char *text)
 	if (!is_name(name))
 		return "the name has other characters than a-z, 0-9, and "
 		       "single '/', '.', '_' and '-' between them";
-	if (tag && !is_tag(tag))
+	if (tag && (!has_only(tag, WORD ".-") || *tag == '.' || *tag == '-' ||
+			   strlen(tag) > MAX_TAG))
 		return "the tag is not 1 to 128 letters, digits, '_', '.' and "
 		       "'-'";
 	a->by_digest = digest;
 	if (digest && !oci_digest_parse(digest, &a->expect))
 		return "the digest is not sha256: or sha512: with its digits";
-	if (!complete(a, copy, name))
+	/* Docker's own images need no folder. */
+	bool docker = strcmp(copy, "docker.io") == 0 ||
+		      strcmp(copy, "index.docker.io") == 0;
+	if (snprintf(a->name, OCI_TEXT, "%s%s",
+		    docker && !strchr(name, '/') ? "library/" : "",
+		    name) >= OCI_TEXT ||
+		snprintf(a->host, OCI_TEXT, "%s", docker ? OCI_DOCKER : copy) >=
+			OCI_TEXT)
 		return "it is too long";
 	snprintf(a->reference, sizeof(a->reference), "%s",
 		digest ? digest

@@ -10,16 +10,14 @@
 #include "store/oci/json.h"
 #include "store/oci/oci.h"
 
-/* Bytes of the answer with a token. */
 #define MAX_ANSWER ((size_t)64 << 10)
-#define MAX_URL 4096
-/* An identity token has 16 KiB at most, and an escape three bytes. */
-#define MAX_FORM ((size_t)64 << 10)
+/* The address or the form of a request for a token: an identity token has
+ * OCI_SECRET bytes at most, other parts OCI_TEXT, and an escape three. */
+#define MAX_FORM (3 * (OCI_SECRET + 6 * OCI_TEXT))
 
 struct oci_auth {
 	struct image_auth auth;
 	struct oci_address address;
-	/* for messages */
 	char *name;
 	/* of the user; looked for once */
 	struct oci_login login;
@@ -41,90 +39,33 @@ auth_free(struct image_auth *auth)
 	free(a);
 }
 
-/* Append a text. Returns false if it does not fit. */
-static bool
-append(char *to, size_t size, const char *text)
+/* Append a text with its escapes. Returns the end. */
+static char *
+escape(char *to, const char *text)
 {
-	size_t at = strlen(to);
-
-	return (size_t)snprintf(to + at, size - at, "%s", text) < size - at;
+	for (; *text; text++)
+		to += sprintf(to, "%%%02x", (unsigned char)*text);
+	return to;
 }
 
-/* As append(), with the escapes of the text. */
-static bool
-escape(char *to, size_t size, const char *text)
-{
-	size_t at = strlen(to);
-
-	for (; *text && at + 4 <= size; text++)
-		at += (size_t)snprintf(
-			to + at, size - at, "%%%02x", (unsigned char)*text);
-	return !*text;
-}
-
-/* Append what a token is for. The scope is that of this repository, whatever
- * the server names. */
-static bool
-append_query(const struct oci_auth *a, const struct oci_challenge *c, char *to,
-	size_t size)
-{
-	char scope[OCI_TEXT + 32];
-
-	snprintf(scope, sizeof(scope), "repository:%s:pull", a->address.name);
-	return append(to, size, "service=") && escape(to, size, c->service) &&
-	       append(to, size, "&scope=") && escape(to, size, scope);
-}
-
-static bool
-token_url(const struct oci_auth *a, const struct oci_challenge *c, char *url)
-{
-	*url = '\0';
-	return append(url, MAX_URL, c->realm) &&
-	       append(url, MAX_URL, strchr(c->realm, '?') ? "&" : "?") &&
-	       append_query(a, c, url, MAX_URL);
-}
-
-/* The request of OAuth 2 that exchanges an identity token. */
-static bool
-token_form(const struct oci_auth *a, const struct oci_challenge *c, char *form)
-{
-	*form = '\0';
-	return append(form, MAX_FORM,
-		       "grant_type=refresh_token&client_id=hone&") &&
-	       append_query(a, c, form, MAX_FORM) &&
-	       append(form, MAX_FORM, "&refresh_token=") &&
-	       escape(form, MAX_FORM, a->login.identity);
-}
-
-/* Returns whether the realm is on the host that the user named. */
-static bool
-is_own(const struct oci_auth *a, const char *realm)
-{
-	const char *host = strstr(realm, "://");
-	size_t length = strlen(a->address.host);
-
-	return host && strncasecmp(host + 3, a->address.host, length) == 0 &&
-	       strchr("/?", host[3 + length]);
-}
-
-/* Set the token of an answer. What is in the header of a request has no blanks
- * and no ends of lines. */
+/* A field of a header has no blanks and no ends of lines. */
 static int
 take_token(struct oci_auth *a, const char *text, size_t length,
 	struct image_error *err)
 {
 	struct image_json root;
-	char *token = malloc(MAX_ANSWER);
+	char *token = malloc(length + 1);
 
 	if (!token)
 		return image_no_memory(err);
 	bool good = image_json_parse(text, length, &root) &&
-		    (image_json_member(root, "token", token, MAX_ANSWER) ||
+		    (image_json_member(root, "token", token, length) ||
 			    image_json_member(
-				    root, "access_token", token, MAX_ANSWER));
+				    root, "access_token", token, length)) &&
+		    *token;
 	for (const char *p = token; good && *p; p++)
 		good = *p > ' ' && *p < '\x7f';
-	if (!good || !*token) {
+	if (!good) {
 		free(token);
 		return image_fail(err, a->name, -EPROTO,
 			"the server of tokens sent no valid token");
@@ -135,66 +76,58 @@ take_token(struct oci_auth *a, const char *text, size_t length,
 	return 0;
 }
 
-/* Send the request, and take the token of its answer. */
-static int
-get_token(struct oci_auth *a, const char *url,
-	const struct image_request *request, struct image_error *err)
-{
-	const struct image_store_how how = {
-		.network = a->network, .request = request, .expected = true};
-	char *text = malloc(MAX_ANSWER);
-	struct image_stream *stream = NULL;
-	struct image_store *store = NULL;
-	size_t length = 0;
-
-	if (!text)
-		return image_no_memory(err);
-	int rc = image_http_open(url, &how, &store, err);
-	if (rc == 0 && store)
-		rc = image_stream_of_store(store, &stream, err);
-	if (rc == 0 && stream) {
-		rc = image_stream_read_all(
-			stream, text, MAX_ANSWER, &length, err);
-		image_stream_close(stream);
-	}
-	if (rc == 0)
-		rc = take_token(a, text, length, err);
-	free(text);
-	return rc;
-}
-
+/*
+ * Ask for a token, or exchange an identity token by a form of OAuth 2. Whoever
+ * changes the answers of a registry without TLS chooses the realm, and sees the
+ * token. With TLS, auth_renew() takes no other realm.
+ */
 static int
 request_token(struct oci_auth *a, const struct oci_challenge *c,
 	struct image_error *err)
 {
-	/* Whoever changes the answers of a registry without TLS chooses the
-	 * realm, and sees the token. With TLS, auth_renew() takes no other
-	 * realm. */
 	bool secure = !a->network.plain_http;
-	struct image_request request = {.name = a->name,
+	bool exchange = secure && a->login.identity;
+	const char *host = strstr(c->realm, "://");
+	size_t host_length = strlen(a->address.host), length = 0;
+	char scope[OCI_TEXT + 32], *text = malloc(MAX_FORM), *answer = NULL;
+	struct image_store *store = NULL;
+
+	if (!text)
+		return image_no_memory(err);
+	char *to = text;
+	if (exchange)
+		to = stpcpy(to, "grant_type=refresh_token&client_id=hone&");
+	else
+		to += sprintf(to, "%s%c", c->realm,
+			strchr(c->realm, '?') ? '&' : '?');
+	to = escape(stpcpy(to, "service="), c->service);
+	/* That of this repository, whatever the server names. */
+	snprintf(scope, sizeof(scope), "repository:%s:pull", a->address.name);
+	to = escape(stpcpy(to, "&scope="), scope);
+	if (exchange)
+		escape(stpcpy(to, "&refresh_token="), a->login.identity);
+	const struct image_request request = {.name = a->name,
 		.user = secure ? a->login.user : NULL,
 		.password = secure ? a->login.password : NULL,
 		.size = IMAGE_SIZE_UNKNOWN,
-		.foreign = !is_own(a, c->realm)};
-	char url[MAX_URL], *form = NULL;
-	bool fits;
-
-	if (!secure || !a->login.identity) {
-		fits = token_url(a, c, url);
-	} else {
-		form = malloc(MAX_FORM);
-		if (!form)
-			return image_no_memory(err);
-		snprintf(url, sizeof(url), "%s", c->realm);
-		fits = token_form(a, c, form);
-	}
-	request.form = form;
-	int rc = fits ? get_token(a, url, &request, err)
-		      : image_fail(err, a->name, -EPROTO,
-				"the address for tokens is too long");
-	if (form)
-		explicit_bzero(form, MAX_FORM);
-	free(form);
+		.form = exchange ? text : NULL,
+		/* the user named another host */
+		.foreign = !host ||
+			   strncasecmp(host + 3, a->address.host,
+				   host_length) != 0 ||
+			   !strchr("/?", host[3 + host_length])};
+	const struct image_store_how how = {
+		.network = a->network, .request = &request, .expected = true};
+	int rc = image_http_open(exchange ? c->realm : text, &how, &store, err);
+	if (rc == 0 && store)
+		rc = image_stream_read_store(
+			store, MAX_ANSWER, &answer, &length, err);
+	/* A longer answer has no valid token either. */
+	if (rc == 0 || length > MAX_ANSWER)
+		rc = take_token(a, answer, length, err);
+	free(answer);
+	explicit_bzero(text, MAX_FORM);
+	free(text);
 	return rc;
 }
 
@@ -243,7 +176,6 @@ auth_renew(struct image_auth *auth, const char *challenges,
 	return request_token(a, &c, err);
 }
 
-/* A copy, or NULL for NULL. */
 static char *
 copy(const char *text, bool *good)
 {

@@ -16,8 +16,7 @@ is_word(const char *word, size_t length, const char *wanted)
 	       strncasecmp(word, wanted, length) == 0;
 }
 
-/* Take a value from the front, in quotes or without. A value that does not fit
- * is empty. */
+/* A value that does not fit is empty. */
 static const char *
 take_value(const char *at, char *value, size_t size)
 {

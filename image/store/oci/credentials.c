@@ -13,37 +13,12 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "blocks/blocks.h"
+#include "store/stream.h"
 #include "store/oci/json.h"
 #include "store/oci/oci.h"
 
-/* Bytes of a file, of what a program prints, of a user and a password. */
 #define MAX_FILE ((size_t)1 << 20)
-#define MAX_SECRET 16384
-/* What Docker calls its registry. */
 #define DOCKER "https://index.docker.io/v1/"
-
-/* Read what is left of a descriptor, which is closed. */
-static int
-read_text(int fd, const char *name, char **text, size_t *length,
-	struct image_error *err)
-{
-	struct image_stream *stream;
-
-	*text = malloc(MAX_FILE);
-	int rc = image_stream_of_fd(fd, true, name, &stream, err);
-	if (rc == 0 && !*text)
-		rc = image_no_memory(err);
-	if (rc == 0)
-		rc = image_stream_read_all(
-			stream, *text, MAX_FILE, length, err);
-	image_stream_close(stream);
-	return rc == 0 && *length == MAX_FILE
-		       ? image_fail(err, name, -EFBIG,
-				 "is too long: it has %zu MiB or more",
-				 MAX_FILE >> 20)
-		       : rc;
-}
 
 /* A text that may have a secret. */
 static void
@@ -54,34 +29,25 @@ free_text(char *text, size_t length)
 	free(text);
 }
 
-/* Returns the value of a digit of base64, or -1. */
-static int
-digit(char c)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				     "abcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
 /* Decode base64 in its place. Returns false for other bytes. */
 static bool
 decode(char *text)
 {
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "abcdefghijklmnopqrstuvwxyz0123456789+/";
 	char *to = text;
 	unsigned bits = 0, n = 0;
 
 	for (; *text && *text != '='; text++) {
-		int value = digit(*text);
-		if (value < 0)
+		const char *digit = strchr(digits, *text);
+		if (!digit)
 			return false;
-		bits = (bits << 6 | (unsigned)value) & 0xffff;
+		bits = (bits << 6 | (unsigned)(digit - digits)) & 0xffff;
 		n += 6;
-		if (n < 8)
-			continue;
-		n -= 8;
-		*to++ = (char)(bits >> n);
+		if (n >= 8) {
+			n -= 8;
+			*to++ = (char)(bits >> n);
+		}
 	}
 	*to = '\0';
 	return !text[strspn(text, "=")];
@@ -90,7 +56,6 @@ decode(char *text)
 /* What a program names as the user of an identity token. */
 #define IDENTITY "<token>"
 
-/* Set the user and the password, of which each may be "", or a token. */
 static int
 set(struct oci_login *login, const char *user, const char *password,
 	struct image_error *err)
@@ -104,20 +69,6 @@ set(struct oci_login *login, const char *user, const char *password,
 	return login->user && login->password ? 0 : image_no_memory(err);
 }
 
-/* "USER:PASSWORD" in base64. */
-static int
-take_pair(struct oci_login *login, char *pair, const char *file,
-	struct image_error *err)
-{
-	char *colon = decode(pair) ? strchr(pair, ':') : NULL;
-
-	if (!colon)
-		return image_fail(err, file, -EINVAL,
-			"has no valid \"auth\" for the registry");
-	*colon = '\0';
-	return set(login, pair, colon + 1, err);
-}
-
 /* Start a program without a shell. The thread has blocked all signals. Returns
  * 0 or an errno. */
 static int
@@ -128,23 +79,20 @@ spawn(pid_t *child, const char *program, int in, int out)
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none;
-	int rc = posix_spawn_file_actions_init(&actions);
 
-	if (rc != 0)
-		return rc;
 	sigemptyset(&none);
-	rc = posix_spawnattr_init(&attributes);
-	if (rc == 0) {
-		posix_spawnattr_setsigmask(&attributes, &none);
-		posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-		rc = posix_spawn_file_actions_adddup2(&actions, in, 0);
-		if (rc == 0)
-			rc = posix_spawn_file_actions_adddup2(&actions, out, 1);
-		if (rc == 0)
-			rc = posix_spawnp(child, program, &actions, &attributes,
-				words, environ);
-		posix_spawnattr_destroy(&attributes);
-	}
+	/* Neither of these two allocates. */
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	int rc = posix_spawn_file_actions_adddup2(&actions, in, 0);
+	if (rc == 0)
+		rc = posix_spawn_file_actions_adddup2(&actions, out, 1);
+	if (rc == 0)
+		rc = posix_spawnp(
+			child, program, &actions, &attributes, words, environ);
+	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	return rc;
 }
@@ -173,52 +121,16 @@ start(pid_t *child, const char *program, const char *text, int *out)
 	return rc;
 }
 
-/* Returns whether the process has ended well. */
-static bool
-ended_well(pid_t child)
-{
-	int status;
-
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return false;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-/* Without the registry, a program fails and says so on stdout. */
-static bool
-has_none(const char *text, size_t length)
-{
-	static const char words[] = "credentials not found";
-
-	return memmem(text, length, words, strlen(words));
-}
-
-static int
-take_answer(struct oci_login *login, const char *text, size_t length,
-	const char *program, struct image_error *err)
-{
-	char user[OCI_TEXT], password[MAX_SECRET];
-	struct image_json root;
-
-	if (!image_json_parse(text, length, &root) ||
-		!image_json_member(root, "Username", user, sizeof(user)) ||
-		!image_json_member(root, "Secret", password, sizeof(password)))
-		return image_fail(err, program, -EPROTO,
-			"printed no Username and Secret for the registry");
-	int rc = set(login, user, password, err);
-	explicit_bzero(password, sizeof(password));
-	return rc;
-}
-
 /* Ask a program of the user: docker-credential-NAME. */
 static int
 ask(struct oci_login *login, const char *helper, const char *key,
 	struct image_error *err)
 {
-	char program[OCI_TEXT], *text = NULL;
+	char program[OCI_TEXT], user[OCI_TEXT], password[OCI_SECRET];
+	char *text = NULL;
+	struct image_json root;
 	size_t length = 0;
-	int fd = -1;
+	int fd = -1, status = -1;
 
 	snprintf(program, sizeof(program), "docker-credential-%s", helper);
 	if (strchr(helper, '/'))
@@ -229,14 +141,23 @@ ask(struct oci_login *login, const char *helper, const char *key,
 	if (rc != 0)
 		return image_fail(err, program, -rc, "cannot be started: %s",
 			strerror(rc));
-	rc = read_text(fd, program, &text, &length, err);
-	bool good = ended_well(child);
-	if (rc == 0 && good)
-		rc = take_answer(login, text, length, program, err);
-	else if (rc == 0 && !has_none(text, length))
+	rc = image_stream_read_fd(fd, program, MAX_FILE, &text, &length, err);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	if (rc == 0 && good && image_json_parse(text, length, &root) &&
+		image_json_member(root, "Username", user, sizeof(user)) &&
+		image_json_member(root, "Secret", password, sizeof(password)))
+		rc = set(login, user, password, err);
+	else if (rc == 0 && good)
+		rc = image_fail(err, program, -EPROTO,
+			"printed no Username and Secret for the registry");
+	/* Without the registry, a program fails and says so on stdout. */
+	else if (rc == 0 && !strstr(text, "credentials not found"))
 		rc = image_fail(err, program, -EACCES,
 			"has failed to give the user and the password of the "
 			"registry");
+	explicit_bzero(password, sizeof(password));
 	free_text(text, length);
 	return rc;
 }
@@ -265,14 +186,24 @@ static int
 take_entry(struct oci_login *login, struct image_json entry, const char *file,
 	struct image_error *err)
 {
-	char text[MAX_SECRET];
+	char text[OCI_SECRET], *colon;
 	int rc = 0;
 
 	if (image_json_member(entry, "identitytoken", text, sizeof(text)) &&
-		*text)
+		*text) {
 		rc = set(login, IDENTITY, text, err);
-	else if (image_json_member(entry, "auth", text, sizeof(text)) && *text)
-		rc = take_pair(login, text, file, err);
+	} else if (image_json_member(entry, "auth", text, sizeof(text)) &&
+		   *text) {
+		/* "USER:PASSWORD" in base64 */
+		colon = decode(text) ? strchr(text, ':') : NULL;
+		if (colon) {
+			*colon = '\0';
+			rc = set(login, text, colon + 1, err);
+		} else {
+			rc = image_fail(err, file, -EINVAL,
+				"has no valid \"auth\" for the registry");
+		}
+	}
 	explicit_bzero(text, sizeof(text));
 	return rc;
 }
@@ -299,46 +230,36 @@ find(struct oci_login *login, const struct oci_address *a, const char *key,
 	return rc;
 }
 
-/* The name of the file; *named: the user chose it. NULL without memory. */
-static char *
-name_file(bool *named)
-{
-	const char *file = getenv("REGISTRY_AUTH_FILE");
-	const char *folder = getenv("DOCKER_CONFIG"), *home = getenv("HOME");
-	char *name;
-
-	*named = file && *file;
-	if (*named)
-		return strdup(file);
-	int rc = folder && *folder ? asprintf(&name, "%s/config.json", folder)
-				   : asprintf(&name, "%s/.docker/config.json",
-					     home ? home : "");
-	return rc < 0 ? NULL : name;
-}
-
 int
 oci_login_find(const struct oci_address *a, struct oci_login *login,
 	struct image_error *err)
 {
-	bool docker = strcmp(a->host, OCI_DOCKER) == 0, named;
-	char *file = name_file(&named), *text = NULL;
+	const char *named = getenv("REGISTRY_AUTH_FILE");
+	const char *folder = getenv("DOCKER_CONFIG"), *home = getenv("HOME");
+	bool docker = strcmp(a->host, OCI_DOCKER) == 0;
+	bool is_folder = folder && *folder;
+	char *file, *text = NULL;
 	struct image_json root;
 	size_t length = 0;
 
-	if (!file)
+	if (named && !*named)
+		named = NULL;
+	if (asprintf(&file, "%s%s",
+		    named       ? named
+		    : is_folder ? folder
+		    : home      ? home
+				: "",
+		    named       ? ""
+		    : is_folder ? "/config.json"
+				: "/.docker/config.json") < 0)
 		return image_no_memory(err);
-	int fd = open(file, O_RDONLY | O_CLOEXEC), rc = fd < 0 ? -errno : 0;
-	if (rc < 0 && (named || rc != -ENOENT))
-		image_fail(
-			err, file, rc, "cannot be opened: %s", strerror(-rc));
-	else if (rc == 0)
-		rc = read_text(fd, file, &text, &length, err);
-	else
-		rc = 0;
-	if (rc == 0 && text && !image_json_parse(text, length, &root))
+	int rc = image_stream_read_file(file, MAX_FILE, &text, &length, err);
+	if (rc == 0 && !image_json_parse(text, length, &root))
 		rc = image_fail(err, file, -EINVAL, "is not valid JSON");
-	else if (rc == 0 && text)
+	else if (rc == 0)
 		rc = find(login, a, docker ? DOCKER : a->host, root, file, err);
+	else if (rc == -ENOENT && !named)
+		rc = 0;
 	free_text(text, length);
 	free(file);
 	return rc;

@@ -5,9 +5,10 @@
 #include "store/oci/json.h"
 
 #define MAX_DEPTH 32
+/* A name that is longer is no name that is looked for. */
+#define MAX_NAME 1024
 
-/* Each skip_ function returns the byte behind what it skips, or NULL if that is
- * not valid. */
+/* skip_... returns the byte behind what it skips, NULL if not valid. */
 
 static const char *
 skip_blanks(const char *at, const char *end)
@@ -18,34 +19,61 @@ skip_blanks(const char *at, const char *end)
 	return at;
 }
 
-static bool
-has_four_digits(const char *at, const char *end)
+/* Encode as UTF-8. Returns the number of bytes, 0 for a NUL and a surrogate. */
+static int
+encode(unsigned code, char *bytes)
 {
-	for (int i = 0; i < 4; i++)
-		if (at + i >= end || image_hex_digit(at[i]) < 0)
-			return false;
-	return true;
+	int n = code < 0x80 ? 1 : code < 0x800 ? 2 : 3;
+
+	if (code == 0 || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	for (int i = n - 1; i > 0; i--, code >>= 6)
+		bytes[i] = (char)(0x80 | (code & 0x3f));
+	bytes[0] = (char)(n == 1 ? code : n == 2 ? 0xc0 | code : 0xe0 | code);
+	return n;
+}
+
+/* Take a character from the front. As encode(); -1 if it is not valid. */
+static int
+take(const char **at, const char *end, char *bytes)
+{
+	static const char letters[] = "\"\\/bfnrtu",
+			  values[] = "\"\\/\b\f\n\r\t";
+	unsigned code = 0;
+
+	bytes[0] = *(*at)++;
+	if (bytes[0] != '\\')
+		return (unsigned char)bytes[0] < ' ' ? -1 : 1;
+	const char *letter =
+		*at < end && **at ? strchr(letters, *(*at)++) : NULL;
+	if (!letter)
+		return -1;
+	if (*letter != 'u') {
+		bytes[0] = values[letter - letters];
+		return 1;
+	}
+	for (int i = 0; i < 4; i++) {
+		int digit = *at < end ? image_hex_digit(*(*at)++) : -1;
+		if (digit < 0)
+			return -1;
+		code = code << 4 | (unsigned)digit;
+	}
+	return encode(code, bytes);
 }
 
 static const char *
 skip_text(const char *at, const char *end)
 {
+	char bytes[4];
+
 	if (at == end || *at++ != '"')
 		return NULL;
-	for (; at < end && *at != '"'; at++) {
-		if ((unsigned char)*at < ' ')
+	while (at < end && *at != '"')
+		if (take(&at, end, bytes) < 0)
 			return NULL;
-		if (*at != '\\')
-			continue;
-		if (++at == end || !*at || !strchr("\"\\/bfnrtu", *at))
-			return NULL;
-		if (*at == 'u' && !has_four_digits(at + 1, end))
-			return NULL;
-	}
 	return at < end ? at + 1 : NULL;
 }
 
-/* At least one digit. */
 static const char *
 skip_digits(const char *at, const char *end)
 {
@@ -72,20 +100,15 @@ skip_number(const char *at, const char *end)
 }
 
 static const char *
-skip_word(const char *at, const char *end)
+skip_word(const char *at, const char *end, const char *word)
 {
-	static const char *const words[] = {"true", "false", "null"};
+	size_t length = strlen(word);
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		size_t length = strlen(words[i]);
-		if ((size_t)(end - at) >= length &&
-			memcmp(at, words[i], length) == 0)
-			return at + length;
-	}
-	return NULL;
+	return (size_t)(end - at) >= length && memcmp(at, word, length) == 0
+		       ? at + length
+		       : NULL;
 }
 
-/* A name and its colon. */
 static const char *
 skip_name(const char *at, const char *end)
 {
@@ -132,9 +155,11 @@ skip_value(const char *at, const char *end, unsigned depth)
 	case '"':
 		return skip_text(at, end);
 	case 't':
+		return skip_word(at, end, "true");
 	case 'f':
+		return skip_word(at, end, "false");
 	case 'n':
-		return skip_word(at, end);
+		return skip_word(at, end, "null");
 	default:
 		return skip_number(at, end);
 	}
@@ -150,91 +175,31 @@ image_json_parse(const char *text, size_t length, struct image_json *root)
 	return behind && skip_blanks(behind, end) == end;
 }
 
-/* Encode as UTF-8. Returns the number of bytes, 0 for a NUL and a surrogate. */
-static size_t
-encode(unsigned code, char *bytes)
-{
-	if (code == 0 || (code >= 0xd800 && code < 0xe000))
-		return 0;
-	if (code < 0x80) {
-		bytes[0] = (char)code;
-		return 1;
-	}
-	if (code < 0x800) {
-		bytes[0] = (char)(0xc0 | code >> 6);
-		bytes[1] = (char)(0x80 | (code & 0x3f));
-		return 2;
-	}
-	bytes[0] = (char)(0xe0 | code >> 12);
-	bytes[1] = (char)(0x80 | (code >> 6 & 0x3f));
-	bytes[2] = (char)(0x80 | (code & 0x3f));
-	return 3;
-}
-
-/* Take a character of a string from the front. As encode(). */
-static size_t
-take(const char **at, char *bytes)
-{
-	static const char letters[] = "\"\\/bfnrt",
-			  values[] = "\"\\/\b\f\n\r\t";
-	unsigned code = 0;
-
-	bytes[0] = *(*at)++;
-	if (bytes[0] != '\\')
-		return 1;
-	char letter = *(*at)++;
-	if (letter != 'u') {
-		bytes[0] = values[strchr(letters, letter) - letters];
-		return 1;
-	}
-	for (int i = 0; i < 4; i++)
-		code = code << 4 | (unsigned)image_hex_digit(*(*at)++);
-	return encode(code, bytes);
-}
-
-/* Returns whether a string is this text. */
-static bool
-is_text(const char *at, const char *text)
-{
-	char bytes[4];
-
-	for (at++; *at != '"';) {
-		size_t n = take(&at, bytes);
-		if (n == 0 || strncmp(text, bytes, n) != 0)
-			return false;
-		text += n;
-	}
-	return !*text;
-}
-
-/* Returns the byte of the next value or name of a list, or of its end. */
-static const char *
-behind_value(const char *at, const char *end)
-{
-	at = skip_value(at, end, 0);
-	assert(at);
-	at = skip_blanks(at, end);
-	return *at == ',' ? skip_blanks(at + 1, end) : at;
-}
-
 unsigned
 image_json_get(
 	struct image_json object, const char *name, struct image_json *value)
 {
 	const char *end = object.end;
+	char text[MAX_NAME];
 	unsigned found = 0;
 
 	if (*object.at != '{')
 		return 0;
 	for (const char *at = skip_blanks(object.at + 1, end); *at != '}';) {
-		bool wanted = is_text(at, name);
+		bool wanted = image_json_text((struct image_json){at, end},
+				      text, sizeof(text)) &&
+			      strcmp(text, name) == 0;
 		at = skip_name(at, end);
 		assert(at);
 		if (wanted) {
 			found++;
 			*value = (struct image_json){at, end};
 		}
-		at = behind_value(at, end);
+		at = skip_value(at, end, 0);
+		assert(at);
+		at = skip_blanks(at, end);
+		if (*at == ',')
+			at = skip_blanks(at + 1, end);
 	}
 	return found;
 }
@@ -268,11 +233,11 @@ image_json_text(struct image_json value, char *text, size_t size)
 	if (*at++ != '"')
 		return false;
 	while (*at != '"') {
-		size_t n = take(&at, bytes);
-		if (n == 0 || length + n >= size)
+		int n = take(&at, value.end, bytes);
+		if (n <= 0 || length + (size_t)n >= size)
 			return false;
-		memcpy(text + length, bytes, n);
-		length += n;
+		memcpy(text + length, bytes, (size_t)n);
+		length += (size_t)n;
 	}
 	text[length] = '\0';
 	return true;

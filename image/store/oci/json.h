@@ -11,7 +11,6 @@
 
 /* A value of a text that image_json_parse() has accepted. */
 struct image_json {
-	/* the first byte of the value, and the end of the text */
 	const char *at;
 	const char *end;
 };

@@ -31,7 +31,6 @@ ends(const char *text, const char *end)
 	return image_name_ends_with(text, strlen(text), end);
 }
 
-/* Parse the digest and the size of a descriptor. */
 static int
 parse_file(const struct reader *r, struct image_json item, struct oci_file *f)
 {
@@ -79,8 +78,7 @@ oci_this_platform(void)
 #endif
 }
 
-/* Set has to the platform of an entry of an index: "linux/arm64/v8".
- * Attestations have the platform unknown. */
+/* Attestations have the platform unknown. */
 static bool
 platform_of(struct image_json entry, char *has, size_t size)
 {
@@ -102,49 +100,20 @@ platform_of(struct image_json entry, char *has, size_t size)
 	return true;
 }
 
-/* Returns whether a platform is the one that is wanted, which may have no
- * variant. */
+/* A platform that is wanted may have no variant. */
 static bool
 is_platform(const char *has, const char *wanted)
 {
-	const char *slash = strchr(wanted, '/');
-	char architecture[WORD];
+	char os[WORD], architecture[WORD], full[IMAGE_PLATFORM_TEXT];
+	int end = 0;
 
-	if (!slash || strncmp(has, wanted, (size_t)(slash + 1 - wanted)) != 0)
+	if (sscanf(wanted, "%63[^/]/%63[^/]%n", os, architecture, &end) != 2)
 		return false;
-	has += slash + 1 - wanted;
-	size_t length = strcspn(++slash, "/");
-	snprintf(architecture, WORD, "%.*s", (int)length, slash);
-	const char *name = oci_docker_name(architecture);
-	size_t n = strlen(name);
-	if (strncmp(has, name, n) != 0 || (has[n] && has[n] != '/'))
-		return false;
-	return !slash[length] || strcmp(has + n, slash + length) == 0;
-}
-
-static bool
-is_annotated(struct image_json entry, const char *wanted)
-{
-	struct image_json annotations;
-	char key[OCI_TEXT], value[OCI_TEXT];
-	int length = (int)strcspn(wanted, "=");
-
-	return wanted[length] &&
-	       snprintf(key, sizeof(key), "%.*s", length, wanted) == length &&
-	       image_json_get(entry, "annotations", &annotations) == 1 &&
-	       image_json_member(annotations, key, value, sizeof(value)) &&
-	       strcmp(value, wanted + length + 1) == 0;
-}
-
-/* Add the platform to a list, if there is room. */
-static void
-note(char *list, size_t size, const char *has)
-{
-	size_t length = strlen(list);
-
-	if (length + strlen(has) + 3 < size)
-		snprintf(list + length, size - length, "%s%s",
-			length ? ", " : "", has);
+	int length = snprintf(full, sizeof(full), "%s/%s%s", os,
+		oci_docker_name(architecture), wanted + end);
+	return length < (int)sizeof(full) &&
+	       strncmp(has, full, (size_t)length) == 0 &&
+	       (!has[length] || (has[length] == '/' && !wanted[end]));
 }
 
 static int
@@ -153,7 +122,9 @@ choose_manifest(const struct reader *r, struct image_json list)
 	const struct oci_wanted *w = r->wanted;
 	const char *platform = w->platform ? w->platform : oci_this_platform();
 	char type[OCI_TEXT], has[IMAGE_PLATFORM_TEXT], found[200] = "";
-	struct image_json entry;
+	int length = w->annotation ? (int)strcspn(w->annotation, "=") : 0;
+	struct image_json entry, annotations;
+	char key[OCI_TEXT];
 	unsigned count = 0;
 	bool nested = false;
 
@@ -166,9 +137,21 @@ choose_manifest(const struct reader *r, struct image_json list)
 		nested |= is_index(type);
 		if (is_index(type) || !platform_of(entry, has, sizeof(has)))
 			continue;
-		note(found, sizeof(found), has);
-		if (!is_platform(has, platform) ||
-			(w->annotation && !is_annotated(entry, w->annotation)))
+		size_t used = strlen(found), n = strlen(has) + 1;
+		if (used + n + 2 < sizeof(found))
+			memcpy(used ? stpcpy(found + used, ", ") : found, has,
+				n);
+		if (!is_platform(has, platform))
+			continue;
+		if (w->annotation &&
+			(snprintf(key, sizeof(key), "%.*s", length,
+				 w->annotation) != length ||
+				!w->annotation[length] ||
+				image_json_get(entry, "annotations",
+					&annotations) != 1 ||
+				!image_json_member(
+					annotations, key, type, sizeof(type)) ||
+				strcmp(type, w->annotation + length + 1) != 0))
 			continue;
 		r->manifest->count = 1;
 		snprintf(r->manifest->platform, sizeof(r->manifest->platform),
@@ -183,8 +166,7 @@ choose_manifest(const struct reader *r, struct image_json list)
 		found, nested ? "; an index in an index is not read" : "");
 }
 
-/* Returns the suffix of a packed archive of this media type, or NULL. Layers
- * that are not distributed have other types. */
+/* Layers that are not distributed have other types. */
 static const char *
 archive_suffix(const char *type)
 {
@@ -234,7 +216,6 @@ name_disk(struct oci_file *f, char *type, const char *title, unsigned number)
 	return suffix;
 }
 
-/* Returns what a layer is, and sets its name. */
 static enum image_layer
 classify(const struct reader *r, struct image_json item, struct oci_file *f,
 	unsigned number)

@@ -19,20 +19,17 @@
  */
 #include "store/store.h"
 
-/* Bytes of a manifest or an index. */
 #define OCI_MANIFEST ((size_t)4 << 20)
-/* Layers of a manifest, and manifests of an index. */
 #define OCI_LAYERS 1000
 #define OCI_TEXT 256
-/* The registry of docker.io. */
+/* Bytes of a password or an identity token, with its NUL. */
+#define OCI_SECRET 16384
 #define OCI_DOCKER "registry-1.docker.io"
 #define OCI_DIGEST IMAGE_DIGEST_TEXT
 
 struct oci_address {
-	/* of the API, with the port */
 	char host[OCI_TEXT];
 	char name[OCI_TEXT];
-	/* a digest or a tag */
 	char reference[OCI_DIGEST];
 	/* reference is a digest, which is set here, too */
 	bool by_digest;
@@ -45,7 +42,6 @@ const char *oci_address_parse(struct oci_address *address, const char *text);
 /* Returns whether this is a digest by which content can be verified. */
 bool oci_digest_parse(const char *text, struct image_expect *expect);
 
-/* The ways to log in that a server names. */
 struct oci_challenge {
 	bool basic;
 	bool bearer;
@@ -77,7 +73,6 @@ int oci_auth_create(const struct oci_address *address, const char *name,
 	const struct image_network *network, struct image_auth **out,
 	struct image_error *err);
 
-/* What the user chose. */
 struct oci_wanted {
 	/* "linux/arm64/v8"; NULL: that of this CPU */
 	const char *platform;
@@ -87,7 +82,6 @@ struct oci_wanted {
 	const char *member;
 };
 
-/* A file of the registry. */
 struct oci_file {
 	enum image_layer layer;
 	char digest[OCI_DIGEST];
@@ -100,7 +94,6 @@ struct oci_file {
 struct oci_manifest {
 	/* the text is an index, and the manifest that was chosen is file[0] */
 	bool index;
-	/* of an index */
 	char platform[IMAGE_PLATFORM_TEXT];
 	/* layers that may have the disk, the top one first */
 	struct oci_file *files;

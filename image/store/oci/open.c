@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The requests to a registry, from the address to the layer that has the disk.
- */
+/* From the address to the layer that has the disk. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +21,6 @@
 
 struct registry {
 	struct oci_address address;
-	/* for messages */
 	char *name;
 	const struct image_store_how *how;
 	struct oci_wanted wanted;
@@ -53,34 +51,6 @@ request_file(const struct registry *r, const char *kind, const char *reference,
 		       : rc;
 }
 
-static int
-too_long(const struct registry *r)
-{
-	return image_fail(r->err, r->name, -EFBIG,
-		"its manifest has more than %zu MiB", OCI_MANIFEST >> 20);
-}
-
-/* Owns the store. */
-static int
-read_text(const struct registry *r, struct image_store *store, char *text,
-	size_t *length)
-{
-	struct image_stream *stream;
-	bool known = store->size != IMAGE_SIZE_UNKNOWN;
-
-	if (known && store->size > OCI_MANIFEST) {
-		image_store_close(store);
-		return too_long(r);
-	}
-	int rc = image_stream_of_store(store, &stream, r->err);
-	if (rc < 0)
-		return rc;
-	rc = image_stream_read_all(
-		stream, text, OCI_MANIFEST + 1, length, r->err);
-	image_stream_close(stream);
-	return rc == 0 && *length > OCI_MANIFEST ? too_long(r) : rc;
-}
-
 /* A tag may be that of another manifest tomorrow. */
 static int
 name_digest(const struct registry *r, const char *text, size_t length)
@@ -103,7 +73,6 @@ name_digest(const struct registry *r, const char *text, size_t length)
 	return rc;
 }
 
-/* Read a manifest or an index, of `size` bytes if that is known. */
 static int
 read_manifest(const struct registry *r, const char *reference,
 	const struct image_expect *expect, uint64_t size,
@@ -114,16 +83,18 @@ read_manifest(const struct registry *r, const char *reference,
 		.size = size,
 		.auth = r->auth};
 	struct image_store *store = NULL;
+	char *text = NULL;
 	size_t length = 0;
 
-	/* Most of it is never touched. */
-	char *text = malloc(OCI_MANIFEST + 1);
-	if (!text)
-		return image_no_memory(r->err);
 	int rc = request_file(
 		r, "manifests", reference, &request, expect, &store);
 	if (rc == 0 && store)
-		rc = read_text(r, store, text, &length);
+		rc = image_stream_read_store(
+			store, OCI_MANIFEST, &text, &length, r->err);
+	if (length > OCI_MANIFEST)
+		image_fail(r->err, r->name, rc,
+			"its manifest has more than %zu MiB",
+			OCI_MANIFEST >> 20);
 	if (rc == 0)
 		rc = name_digest(r, text, length);
 	if (rc == 0)
@@ -223,26 +194,6 @@ search(const struct registry *r, const struct oci_file *file, bool *found)
 	return rc;
 }
 
-/* The image is in the last layer if it is in none of the others. */
-static int
-open_disk(const struct registry *r, const struct oci_manifest *manifest,
-	struct image_store **out)
-{
-	bool found = false;
-	size_t i = 0;
-
-	assert(manifest->count > 0 && manifest->files);
-	while (i + 1 < manifest->count) {
-		int rc = search(r, &manifest->files[i], &found);
-		if (rc < 0)
-			return rc;
-		if (found)
-			break;
-		i++;
-	}
-	return open_layer(r, &manifest->files[i], out);
-}
-
 int
 image_oci_open(const char *address, const struct image_store_how *how,
 	struct image_store **out, struct image_error *err)
@@ -264,8 +215,15 @@ image_oci_open(const char *address, const struct image_store_how *how,
 			       &r.address, r.name, &how->network, &r.auth, err);
 	if (rc == 0)
 		rc = find_manifest(&r, &manifest);
+	/* The image is in the last layer if it is in none of the others. */
+	size_t i = 0;
+	for (bool found = false; rc == 0 && i + 1 < manifest.count; i++) {
+		rc = search(&r, &manifest.files[i], &found);
+		if (found)
+			break;
+	}
 	if (rc == 0)
-		rc = open_disk(&r, &manifest, out);
+		rc = open_layer(&r, &manifest.files[i], out);
 	oci_manifest_free(&manifest);
 	image_auth_drop(r.auth);
 	free(r.name);
