@@ -4,12 +4,11 @@
  * computes the value: value[0] is the number of the process's slot, and
  * value[1] is the word `owner` of that slot.
  *
- * A process that waits has the hash of the key in its slot. So one can go from
- * a claim to its owner, then to the claim for which that owner waits, and so
- * on. A member claims before it waits, and all begin to wait under one mutex,
- * that of shard 0. So the last member of a circle finds all of the circle, and
- * does not wait. The others need not look again. Keys of one hash count as one
- * key: then a value may be computed twice, or a wait ends by its time.
+ * A process that waits has the hash of the key in its slot: from a claim, one
+ * finds its owner, the claim for which that owner waits, and so on. All begin
+ * to wait under the mutex of shard 0, so the last member of a circle finds all
+ * of it, and does not wait. Keys of one hash count as one key: then a value may
+ * be computed twice, or a wait ends by its time.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -132,20 +131,6 @@ leads_back(struct php_hone_member *member, uint64_t hash)
 	return false;
 }
 
-/* Returns -EDEADLK if the wait would close a circle. */
-static int
-begin_to_wait(struct php_hone_member *member, uint64_t hash)
-{
-	struct php_hone_shard *first = &member->store->shards[0];
-	if (!php_hone_lock(member, first))
-		return -ETIMEDOUT;
-	bool may = !leads_back(member, hash);
-	if (may)
-		php_hone_set64(&member->slot->waits, hash);
-	php_hone_unlock(first);
-	return may ? 0 : -EDEADLK;
-}
-
 static bool
 is_claimed(struct php_hone_member *member, const struct php_hone_key *key)
 {
@@ -193,11 +178,17 @@ int
 php_hone_store_wait(struct php_hone_member *member,
 	const struct php_hone_key *key, unsigned timeout)
 {
+	struct php_hone_shard *first = &member->store->shards[0];
 	php_hone_settle(member);
-	int result = begin_to_wait(member, key->hash);
-	if (result != 0)
-		return result;
-	result = wait_for(member, key, timeout);
+	if (!php_hone_lock(member, first))
+		return -ETIMEDOUT;
+	bool circle = leads_back(member, key->hash);
+	if (!circle)
+		php_hone_set64(&member->slot->waits, key->hash);
+	php_hone_unlock(first);
+	if (circle)
+		return -EDEADLK;
+	int result = wait_for(member, key, timeout);
 	php_hone_set64(&member->slot->waits, 0);
 	return result;
 }

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The protocol between readers and writers: a writer frees nothing that a
- * reader may have. All atomic operations of the protocol are here.
- *
- * The words of a reader, and what writers rely on:
+ * reader may have. The words of a reader, and what writers rely on:
  *
  *   pin     Written when a request begins. An entry that retired before that
  *           epoch was unlinked before the request read anything.
- *   busy    Not 0 from the begin of a fetch to its end. While it is not 0, the
- *           reader may have any entry of the chain that it names.
+ *   busy    Not 0 during a fetch: the reader may have any entry of the chain
+ *           that it names.
  *   began   If the slot is closed, the epoch at which the fetch, or an
  *           earlier one, began. The fetch finds no entry that retired before.
- *           It copies, so it may take long.
- *   held    At the end of a fetch, a bit is set for what it found. The bits are
- *           cleared after the request.
+ *   held    At the end of a fetch, a bit is set for what it found.
  *   close   A writer forbids the reader to keep more. Once the reader was seen
  *           idle, it has nothing that was born after that epoch.
  *

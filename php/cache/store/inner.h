@@ -265,9 +265,8 @@ uint32_t php_hone_store_tick(void);
 uint32_t php_hone_make_room(struct php_hone_member *member,
 	struct php_hone_shard *shard, uint32_t units);
 
-/* Retire entries that were unlinked. */
-void php_hone_retire(
-	struct php_hone_shard *shard, const uint32_t *offsets, unsigned n);
+/* Retire an entry that was unlinked. */
+void php_hone_retire(struct php_hone_shard *shard, uint32_t offset);
 /*
  * Free the entries that retired since the last call and that no reader can
  * have. The others are held back: php_hone_reclaim_all() looks at these, too.

@@ -461,7 +461,8 @@ php_hone_publish_locked(struct php_hone_shard *shard,
 		shard->n_claims++;
 	if (entry->expires != 0 && entry->expires < shard->min_expires)
 		shard->min_expires = entry->expires;
-	php_hone_retire(shard, &old, old != 0);
+	if (old != 0)
+		php_hone_retire(shard, old);
 }
 
 void
@@ -471,7 +472,7 @@ php_hone_remove_locked(struct php_hone_shard *shard, uint32_t *link)
 	struct php_hone_entry *entry = php_hone_entry_at(shard->store, offset);
 	php_hone_will_retire(entry);
 	php_hone_link(link, entry->next);
-	php_hone_retire(shard, &offset, 1);
+	php_hone_retire(shard, offset);
 }
 
 bool

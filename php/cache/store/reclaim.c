@@ -19,13 +19,11 @@
  *	evict         the hand, for a small value; then windows: neighbours
  *	              that are evicted together
  *	no new pins   all slots are closed; evict again
- *	wait          1 ms at most for fetches in progress; evict again
  *	fail
  *
- * Reclaiming is first in this file, then the hand, windows, and the ladder. The
- * reasons: docs/design/cache.md, "Eviction".
+ * publish.c then waits for requests that end. The reasons:
+ * docs/design/cache.md, "Eviction".
  */
-#include <time.h>
 #include "arena.h"
 #include "epoch.h"
 #include "index.h"
@@ -34,36 +32,25 @@
 
 /* From this number of held entries on, another look at them pays. */
 #define HELD_AT 256
-/* A store waits for fetches so often, and each time at least so long. */
-#define PATIENCE 8
-#define PATIENCE_NS 20000
 /* After each 1/CLOSE_PAUSE of a shard that is stored, php_hone_hold_back_less()
  * checks whether all slots must be closed. */
 #define CLOSE_PAUSE 128
 
 void
-php_hone_retire(
-	struct php_hone_shard *shard, const uint32_t *offsets, unsigned n)
+php_hone_retire(struct php_hone_shard *shard, uint32_t offset)
 {
-	if (n == 0)
-		return;
-	/* One epoch for all: each of them was unlinked before. */
-	uint64_t epoch = php_hone_epoch_retire(shard->store);
-	for (unsigned i = 0; i < n; i++) {
-		struct php_hone_entry *entry =
-			php_hone_entry_at(shard->store, offsets[i]);
-		php_hone_set64(&entry->retired, epoch);
-		/* The next store is a release: a recovery that sees the state
-		 * also sees the epoch. */
-		php_hone_block_become(shard, offsets[i], PHP_HONE_RETIRED);
-		entry->link = shard->retired_list;
-		shard->retired_list = offsets[i];
-		shard->n_retired++;
-		shard->entries--;
-		php_hone_count_form(shard, entry, -1);
-		if (entry->kind == PHP_HONE_CLAIM)
-			shard->n_claims--;
-	}
+	struct php_hone_entry *entry = php_hone_entry_at(shard->store, offset);
+	php_hone_set64(&entry->retired, php_hone_epoch_retire(shard->store));
+	/* The next store is a release: a recovery that sees the state also sees
+	 * the epoch. */
+	php_hone_block_become(shard, offset, PHP_HONE_RETIRED);
+	entry->link = shard->retired_list;
+	shard->retired_list = offset;
+	shard->n_retired++;
+	shard->entries--;
+	php_hone_count_form(shard, entry, -1);
+	if (entry->kind == PHP_HONE_CLAIM)
+		shard->n_claims--;
 }
 
 /* Free the entries of a list that no reader has. The others go to held_list. */
@@ -121,39 +108,12 @@ php_hone_reclaim_some(struct php_hone_shard *shard)
 }
 
 /*
- * A fetch that looks at more than one chain holds back all that was retired. It
- * ends within microseconds, unless its process has lost the CPU. Waits for such
- * fetches for a millisecond at most, and reclaims. Returns false if there was
- * no such fetch.
- */
-static bool
-wait_and_reclaim(struct php_hone_shard *shard)
-{
-	const struct timespec a_moment = {.tv_nsec = PATIENCE_NS};
-	unsigned waits = 0;
-	for (; waits < PATIENCE; waits++) {
-		struct php_hone_readers readers;
-		php_hone_readers_look(shard->store, &readers);
-		if (readers.anywhere == UINT64_MAX)
-			break;
-		nanosleep(&a_moment, NULL);
-	}
-	if (waits > 0)
-		php_hone_reclaim_all(shard);
-	return waits > 0;
-}
-
-/*
- * Whether all slots must be closed before a block of that many units is stored.
- *
- * First condition: readers hold back as much as is live. Eviction would then
- * free no more than closing does.
- *
- * Second condition: free memory would not last until the requests end. They may
- * also have all that is live. After the closing, each live value may be
- * replaced once. A new value then lies beside the one that it replaces, and
- * beside one that is being copied. A sixteenth of the arena is added for what
- * later requests find, and for free memory in small pieces.
+ * Whether all slots must be closed before so many units are stored: readers
+ * hold back as much as is live, so that eviction would free no more, and free
+ * memory would not last until the requests end. They may also have all that is
+ * live, and each live value may be replaced once. A new value then lies beside
+ * the one that it replaces, and beside one that is being copied. A sixteenth of
+ * the arena is added for what later requests find, and for small pieces.
  */
 static bool
 held_must_end(const struct php_hone_shard *shard, uint32_t units)
@@ -191,9 +151,7 @@ php_hone_hold_back_less(struct php_hone_member *member,
 
 /* ---- eviction ---- */
 
-/* One epoch is counted for so many entries that were unlinked. */
-#define BATCH 32
-/* Blocks that one call of evict_ahead() looks at. */
+/* Blocks that one call of evict_ahead() or look_ahead() looks at. */
 #define PACE 256
 /* Stores without evict_ahead(), after it freed too little. */
 #define PAUSE 256
@@ -203,21 +161,17 @@ php_hone_hold_back_less(struct php_hone_member *member,
 #define ROUNDS 4
 #define ROUND 512
 #define SMALL 64 /* units; up to them the hand alone mostly makes room */
-/* A value of 1/LARGE of a shard or more may find no room, although others do.
- */
+/* A value of 1/LARGE of a shard may find no room, although others do. */
 #define LARGE 16
-/* Readers have this many times what they do not have: soon they would have all,
- * and no store would find room until they end. */
+/* Readers have this many times what they do not have: soon they would have all.
+ */
 #define MOST_HAD 3
 /* Readers have 1/WARM_HAD of what the hand looked at, and it could be packed.
- * It stays warm until their requests end, and cold entries would be evicted in
- * its place. */
+ * Until their requests end, cold entries would be evicted in its place. */
 #define WARM_HAD 4
-/* From this number of retired entries on, the hand passes over what readers
- * have. */
+/* From so many retired entries on, the hand passes over what readers have. */
 #define HELD_BACK 32
-/* Calls of evict_ahead() that leave nothing to be packed, after it was in vain.
- */
+/* Calls of evict_ahead() that leave nothing to pack, after it was in vain. */
 #define PACK_PAUSE 16
 #define PACK_UNITS (PHP_HONE_PACK_BYTES / PHP_HONE_UNIT)
 /* The most cold entries that one pass passes over. If it has found no warm
@@ -234,7 +188,6 @@ struct pass {
 	struct php_hone_shard *shard;
 	struct php_hone_member *packer; /* NULL: evict, and pack nothing */
 	uint32_t now;
-	unsigned n;
 	uint32_t units;     /* of victims */
 	uint32_t seen;      /* units of entries that the hand looked at */
 	uint32_t had;       /* units of them that readers have */
@@ -244,14 +197,13 @@ struct pass {
 	uint64_t cold_left; /* cold entries that may still be passed over */
 	bool found_warm;    /* a victim was warm */
 	bool much;          /* the hand passes over what readers have */
-	uint32_t victims[BATCH];
 	struct php_hone_readers readers;
 };
 
 static void
 pass_begin(struct pass *pass, struct php_hone_shard *shard)
 {
-	memset(pass, 0, offsetof(struct pass, victims));
+	memset(pass, 0, offsetof(struct pass, readers));
 	pass->shard = shard;
 	pass->now = php_hone_store_now(shard->store);
 	/* Readers may have the warm ones: then a longer search is in vain. */
@@ -271,13 +223,6 @@ pass_had(const struct pass *pass, const struct php_hone_entry *entry)
 }
 
 static void
-pass_retire(struct pass *pass)
-{
-	php_hone_retire(pass->shard, pass->victims, pass->n);
-	pass->n = 0;
-}
-
-static void
 evict(struct pass *pass, uint32_t offset)
 {
 	struct php_hone_shard *shard = pass->shard;
@@ -293,12 +238,8 @@ evict(struct pass *pass, uint32_t offset)
 	}
 	if (php_hone_is_packable(entry))
 		pass->found_warm = true;
-	php_hone_will_retire(entry);
-	php_hone_link(link, entry->next);
 	pass->units += php_hone_word_units(entry->block);
-	pass->victims[pass->n++] = offset;
-	if (pass->n == BATCH)
-		pass_retire(pass);
+	php_hone_remove_locked(shard, link);
 }
 
 static uint32_t
@@ -325,10 +266,8 @@ lower_use(struct php_hone_entry *entry)
 		php_hone_set_use(entry, use - 1u);
 }
 
-/*
- * Leave an entry to be packed, in place of its eviction. One that is too large
- * is passed over. Returns false if the entry has no other form.
- */
+/* In place of its eviction. Passes over an entry that is too large. Returns
+ * false if the entry has no other form. */
 static bool
 leave_to_pack(
 	struct pass *pass, const struct php_hone_entry *entry, uint32_t offset)
@@ -402,10 +341,8 @@ hand_step(struct pass *pass)
 		evict(pass, at);
 }
 
-/*
- * Expired entries are evicted before any others. When the first of them is due
- * and memory is short, a second hand goes through the arena once.
- */
+/* Expired entries are evicted before any others: when the first of them is due,
+ * a second hand goes through the arena once. */
 static void
 evict_expired(struct pass *pass)
 {
@@ -432,10 +369,8 @@ evict_expired(struct pass *pass)
 	}
 }
 
-/*
- * What readers hold back does not count as free memory. Otherwise each store
- * would look through it, and free nothing.
- */
+/* Without what readers hold back: each store would look through it, and free
+ * nothing. */
 static uint64_t
 available(const struct php_hone_shard *shard)
 {
@@ -450,11 +385,10 @@ is_short(const struct php_hone_shard *shard)
 }
 
 /*
- * The reserve is too small a warning for a value that takes a quarter of it.
- * What requests have by then stays until they end, and the gaps between are
- * smaller than such a value. So requests keep nothing from now on if they have
- * half of what the hand will reach for the next AHEAD values, and as much as
- * this value takes.
+ * For a value that takes a quarter of the reserve: what requests have stays
+ * until they end, and the gaps between are smaller. So requests keep nothing
+ * from now on if they have half of what the hand will reach for the next AHEAD
+ * values, and as much as this value takes.
  */
 static void
 look_ahead(struct php_hone_shard *shard, uint32_t units)
@@ -518,8 +452,7 @@ packs_enough(const struct pass *pass)
 	return pass->packer != NULL && pass->pack_left == 0;
 }
 
-/* Evict before the memory is needed, so that readers have given it back by
- * then. */
+/* Readers have given memory back by the time that it is needed. */
 static void
 evict_ahead(struct php_hone_member *member, struct php_hone_shard *shard)
 {
@@ -540,7 +473,6 @@ evict_ahead(struct php_hone_member *member, struct php_hone_shard *shard)
 		!packs_enough(&pass);
 		i++)
 		hand_step(&pass);
-	pass_retire(&pass);
 	if (pass.had > pass.seen / (MOST_HAD + 1) * MOST_HAD)
 		php_hone_readers_keep_nothing(store);
 	else if (pass.packer != NULL)
@@ -592,10 +524,8 @@ window_cost(const struct pass *pass, uint32_t at)
 	       (1 + 4 * php_hone_use_of(entry));
 }
 
-/*
- * Find the cheapest run of blocks of that many units, from the hand on and
- * within `reach` units. If there is none, find the first run beyond.
- */
+/* Find the cheapest run of blocks of that many units within `reach` units from
+ * the hand on. If there is none, find the first run beyond. */
 static bool
 window_choose(const struct pass *pass, uint32_t units, uint64_t reach,
 	struct window *best)
@@ -634,8 +564,7 @@ window_choose(const struct pass *pass, uint32_t units, uint64_t reach,
 	return best->units != 0;
 }
 
-/* Evict the cheapest window. The hand goes there, and lowers the counters that
- * it passes. */
+/* The hand goes to the cheapest window, and lowers the counters it passes. */
 static bool
 window_evict(struct php_hone_shard *shard, uint32_t units)
 {
@@ -657,7 +586,6 @@ window_evict(struct php_hone_shard *shard, uint32_t units)
 		at += php_hone_units_at(shard, at))
 		if (live_at(shard, at) != NULL)
 			evict(&pass, at);
-	pass_retire(&pass);
 	php_hone_reclaim_all(shard);
 	return true;
 }
@@ -688,7 +616,6 @@ room_by_hand(struct php_hone_shard *shard, uint32_t units)
 			pass.cold_left = 0;
 		for (unsigned i = 0; i < ROUND && pass.units < 2 * units; i++)
 			hand_step(&pass);
-		pass_retire(&pass);
 		php_hone_reclaim(shard);
 		offset = php_hone_arena_alloc(shard, units);
 	}
@@ -708,8 +635,7 @@ room_by_eviction(struct php_hone_shard *shard, uint32_t units)
 	return offset;
 }
 
-/* A hash of what readers announce, of what waits for them, and of the time in
- * 1/16 seconds. */
+/* Of what readers announce, what waits for them, and the time in 1/16 s. */
 static uint64_t
 failure_sum(const struct php_hone_shard *shard)
 {
@@ -748,10 +674,7 @@ force_room(struct php_hone_member *member, struct php_hone_shard *shard,
 		php_hone_readers_keep_nothing(shard->store);
 	else
 		php_hone_readers_close(shard->store, 0);
-	offset = room_by_eviction(shard, units);
-	if (offset == 0 && wait_and_reclaim(shard))
-		offset = room_by_eviction(shard, units);
-	return offset;
+	return room_by_eviction(shard, units);
 }
 
 /* The member that evicts the first value of the store reports this. */
