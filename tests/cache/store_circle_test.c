@@ -45,8 +45,8 @@ static void *
 claim_and_wait(void *opaque)
 {
 	struct party *p = opaque;
-	struct php_hone_key own = key_of(p->own), other = key_of(p->other);
-	int claimed = php_hone_store_claim(&p->m, &own, HOUR);
+	struct php_hone_key other = key_of(p->other);
+	int claimed = claim(&p->m, p->own, HOUR);
 	pthread_barrier_wait(p->claimed);
 	p->result = php_hone_store_wait(&p->m, &other, HOUR);
 	if (claimed < 0 || put(&p->m, p->own, 1, 10) < 0)
@@ -128,13 +128,6 @@ leave_both(void)
 }
 
 static int
-claim(struct php_hone_member *member, const char *name)
-{
-	struct php_hone_key key = key_of(name);
-	return php_hone_store_claim(member, &key, 100);
-}
-
-static int
 wait_for(struct php_hone_member *member, const char *name)
 {
 	struct php_hone_key key = key_of(name);
@@ -151,46 +144,38 @@ seems_to_wait(const struct php_hone_member *member, const char *name)
 STORE_TEST(who_still_seems_to_wait_closes_no_circle)
 {
 	join_both();
-	assert_ok(claim(&a, "a"));
-	assert_ok(claim(&b, "b"));
+	assert_ok(claim(&a, "a", 100));
+	assert_ok(claim(&b, "b", 100));
 	seems_to_wait(&b, "a");
 	assert_int_equal(wait_for(&a, "b"), -EDEADLK);
 	/* The value that b waits for is there, and nobody has woken b yet. */
 	assert_ok(put(&a, "a", 1, 10));
 	assert_int_equal(wait_for(&a, "b"), -ETIMEDOUT);
 	/* A wait that has ended leaves nothing. */
-	assert_ok(claim(&a, "a"));
+	assert_ok(claim(&a, "a", 100));
 	assert_int_equal(wait_for(&b, "a"), -ETIMEDOUT);
 	assert_int_equal(wait_for(&a, "b"), -ETIMEDOUT);
 	leave_both();
 }
 
-/* A child that has claimed "c" and waits for "a". */
-static pid_t
-waiting_child(void)
+/* Claims "c" and waits for "a". */
+static void
+claim_and_wait_for_a(struct php_hone_member *child)
 {
-	fflush(NULL);
-	pid_t pid = fork();
-	if (pid == 0) {
-		struct php_hone_key key = key_of("a");
-		struct php_hone_member child;
-		alarm(WATCHDOG);
-		if (php_hone_member_join(&child, store) == 0 &&
-			claim(&child, "c") == 0)
-			(void)php_hone_store_wait(&child, &key, HOUR);
-		_exit(1);
-	}
-	assert_true(pid > 0);
-	return pid;
+	struct php_hone_key key = key_of("a");
+	alarm(WATCHDOG);
+	if (claim(child, "c", 100) == 0)
+		(void)php_hone_store_wait(child, &key, HOUR);
+	_exit(1);
 }
 
 STORE_TEST(the_dead_close_no_circle)
 {
 	skip_if_nobody_can_be_killed();
 	join_both();
-	assert_ok(claim(&a, "a"));
-	assert_ok(claim(&b, "b"));
-	pid_t pid = waiting_child();
+	assert_ok(claim(&a, "a", 100));
+	assert_ok(claim(&b, "b", 100));
+	pid_t pid = fork_member(store, claim_and_wait_for_a);
 	until_a_slot_waits(store);
 	/* Through b and the child. */
 	seems_to_wait(&b, "c");
@@ -206,13 +191,13 @@ STORE_TEST(the_dead_close_no_circle)
 STORE_TEST(a_slot_that_is_taken_anew_waits_for_nothing)
 {
 	join_both();
-	assert_ok(claim(&a, "a"));
+	assert_ok(claim(&a, "a", 100));
 	struct php_hone_slot *slot = b.slot;
 	seems_to_wait(&b, "a");
 	php_hone_member_leave(&b);
 	assert_ok(php_hone_member_join(&b, store));
 	assert_ptr_equal(b.slot, slot);
-	assert_ok(claim(&b, "b"));
+	assert_ok(claim(&b, "b", 100));
 	assert_int_equal(wait_for(&a, "b"), -ETIMEDOUT);
 	leave_both();
 }

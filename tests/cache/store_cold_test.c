@@ -177,14 +177,6 @@ PAIR_TEST(other_values_are_no_reason_to_keep_cold_ones)
 
 /* ---- twins ---- */
 
-/* The entry of a key in a fetch of the reader, which does not end. */
-static const struct php_hone_entry *
-begin_fetch(const char *name)
-{
-	struct php_hone_key key = key_of(name);
-	return php_hone_fetch_find(&reader, &key);
-}
-
 PAIR_TEST(a_twin_is_no_store)
 {
 	struct php_hone_key key = key_of("k"), tag = key_of("t");
@@ -200,17 +192,17 @@ PAIR_TEST(a_twin_is_no_store)
 	assert_ok(php_hone_store_claim(&writer, &key, 50));
 	time_passes(10000);
 	for (unsigned i = 0; i < 32; i++) {
-		(void)begin_fetch("k");
+		(void)fetch(&reader, "k");
 		php_hone_fetch_end(&reader);
 	}
-	struct php_hone_entry before = *begin_fetch("k");
+	struct php_hone_entry before = *fetch(&reader, "k");
 	php_hone_fetch_end(&reader);
 	for (unsigned i = 0; i < 2; i++) {
 		uint64_t number = 0;
-		const struct php_hone_entry *entry = begin_fetch("k");
+		const struct php_hone_entry *entry = fetch(&reader, "k");
 		change_form(&reader, entry);
 		php_hone_fetch_end(&reader);
-		entry = begin_fetch("k");
+		entry = fetch(&reader, "k");
 		assert_true(is_whole(entry, &number));
 		assert_int_equal(number, 5);
 		assert_int_equal(entry->flags, i == 0 ? PHP_HONE_COLD : 0);
@@ -227,7 +219,7 @@ PAIR_TEST(a_twin_is_no_store)
 	assert_int_equal(info.warmed, 1);
 	assert_int_equal(php_hone_store_claim(&reader, &key, 1), -EBUSY);
 	assert_ok(php_hone_store_invalidate_tag(&writer, &tag));
-	assert_null(begin_fetch("k"));
+	assert_null(fetch(&reader, "k"));
 	php_hone_fetch_end(&reader);
 }
 
@@ -238,7 +230,7 @@ PAIR_TEST(a_twin_comes_too_late)
 	uint64_t number = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		assert_ok(put_form(&writer, "k", 1, 40000, true));
-		const struct php_hone_entry *entry = begin_fetch("k");
+		const struct php_hone_entry *entry = fetch(&reader, "k");
 		struct php_hone_entry *twin = reserve_twin(&reader, entry);
 		assert_non_null(twin);
 		if (i == 0)
@@ -263,7 +255,7 @@ PAIR_TEST(a_twin_waits_for_nobody)
 	wait_for_mutexes(false);
 	assert_ok(put_form(&writer, "k", 1, BYTES, true));
 	assert_ok(reserve(&writer, &room, 1, &other));
-	assert_null(reserve_twin(&reader, begin_fetch("k")));
+	assert_null(reserve_twin(&reader, fetch(&reader, "k")));
 	php_hone_fetch_end(&reader);
 	assert_int_equal(mutex_waits(), 0);
 	php_hone_store_cancel(&writer, other);
@@ -276,7 +268,8 @@ PAIR_TEST(an_entry_is_hot_from_the_eighth_hit_in_a_minute)
 	assert_ok(put_form(&writer, "k", 1, BYTES, true));
 	for (unsigned round = 0; round < 2; round++) {
 		for (unsigned i = 1; i <= PHP_HONE_HOT; i++) {
-			const struct php_hone_entry *entry = begin_fetch("k");
+			const struct php_hone_entry *entry =
+				fetch(&reader, "k");
 			assert_true(is_whole(entry, &number));
 			assert_int_equal(php_hone_store_is_hot(entry),
 				i == PHP_HONE_HOT);
@@ -297,7 +290,7 @@ PAIR_TEST(warm_twins_take_a_tenth_while_memory_presses)
 	size_t arena = info_of(&writer).used + info_of(&writer).free;
 	for (unsigned i = 0; i < cold; i++) {
 		const struct php_hone_entry *entry =
-			begin_fetch(numbered("c", i));
+			fetch(&reader, numbered("c", i));
 		if (entry != NULL)
 			change_form(&reader, entry);
 		php_hone_fetch_end(&reader);
@@ -395,9 +388,8 @@ PAIR_TEST(what_readers_have_is_not_packed)
 	}
 	assert_true(info_of(&writer).packed > 3000);
 	for (unsigned n = 0; n < 500; n++) {
-		struct php_hone_key key = key_of(numbered("r", n));
 		const struct php_hone_entry *entry =
-			php_hone_fetch_find(&writer, &key);
+			fetch(&writer, numbered("r", n));
 		assert_true(
 			entry == NULL || (entry->flags & PHP_HONE_COLD) == 0);
 		php_hone_fetch_end(&writer);

@@ -3,7 +3,6 @@
  * Entries that expire, tags, claims, and the walk over all entries.
  */
 #include <limits.h>
-#include <sys/prctl.h>
 #include "store_support.h"
 
 #define HOUR 3600000 /* a wait that does not end hangs */
@@ -29,10 +28,7 @@ put_with(const char *name, uint32_t ttl, const char *tag0, const char *tag1)
 		.tags = tags,
 		.n_tags = (*tag0 != '\0') + (*tag1 != '\0'),
 		.ttl = ttl};
-	struct php_hone_entry *entry;
-	int error = reserve(m, &room, 1, &entry);
-	return error != 0 ? error
-			  : php_hone_store_publish(m, entry, PHP_HONE_STORE);
+	return put_room(m, &room, 1);
 }
 
 static bool
@@ -106,8 +102,7 @@ ENTRIES_TEST(a_tag_invalidates_its_entries_alone)
 	assert_ok(invalidate("t"));
 	assert_true(!has("a") && has("b") && !has("c") && has("d"));
 	assert_false(has("e"));
-	struct php_hone_key key = key_of("a");
-	assert_int_equal(php_hone_store_delete(m, &key), -ENOENT);
+	assert_int_equal(erase(m, "a"), -ENOENT);
 	assert_ok(put_with("a", 0, "t", ""));
 	assert_true(has("a"));
 	assert_ok(invalidate("u"));
@@ -126,8 +121,7 @@ ENTRIES_TEST(tags_of_one_hash_and_a_key_of_that_name)
 ENTRIES_TEST(a_cleared_tag_stays_invalid)
 {
 	assert_ok(put_with("a", 0, "t", ""));
-	struct php_hone_key key = key_of("a");
-	const struct php_hone_entry *entry = find_key(m, &key);
+	const struct php_hone_entry *entry = find(m, "a");
 	assert_non_null(entry);
 	php_hone_store_clear(m);
 	assert_ok(put_with("b", 0, "t", ""));
@@ -186,47 +180,41 @@ ENTRIES_TEST(a_claim_ends_by_time)
 	php_hone_member_leave(&other);
 }
 
-/* A process that claims "k", and then ends as `how` says. */
-static pid_t
-claimer(void (*how)(void))
+/* Claims "k", and stores it once a slot waits. */
+static void
+claim_and_put(struct php_hone_member *child)
 {
-	int ready[2];
-	char byte = 0;
-	assert_ok(pipe(ready));
-	fflush(NULL);
-	pid_t pid = fork();
-	if (pid == 0) {
-		struct php_hone_key key = key_of("k");
-		struct php_hone_member child;
-		/* It does not outlive a test that fails. */
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		bool ok = php_hone_member_join(&child, m->store) == 0 &&
-			  php_hone_store_claim(&child, &key, 100) == 0;
-		if (!ok || write(ready[1], "x", 1) != 1)
-			_exit(1);
-		until_a_slot_waits(m->store);
-		if (how == NULL)
-			(void)put(&child, "k", 77, 10);
-		else
-			how();
-		_exit(0);
-	}
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
-	return pid;
+	if (claim(child, "k", 100) != 0)
+		_exit(1);
+	raise(SIGSTOP);
+	until_a_slot_waits(m->store);
+	(void)put(child, "k", 77, 10);
 }
 
+/* Claims "k", and is killed once a slot waits. */
 static void
-be_killed(void)
+claim_and_die(struct php_hone_member *child)
 {
+	if (claim(child, "k", 100) != 0)
+		_exit(1);
+	raise(SIGSTOP);
+	until_a_slot_waits(m->store);
 	raise(SIGKILL);
+}
+
+/* Such a process, after its claim. */
+static pid_t
+claimer(void (*run)(struct php_hone_member *child))
+{
+	pid_t pid = fork_ready(m->store, run);
+	assert_ok(kill(pid, SIGCONT));
+	return pid;
 }
 
 ENTRIES_TEST(who_waits_is_woken)
 {
 	struct php_hone_key key = key_of("k");
-	pid_t pid = claimer(NULL);
+	pid_t pid = claimer(claim_and_put);
 	assert_int_equal(php_hone_store_claim(m, &key, 1), -EBUSY);
 	assert_ok(php_hone_store_wait(m, &key, HOUR));
 	assert_true(has("k"));
@@ -237,7 +225,7 @@ ENTRIES_TEST(a_claim_ends_with_its_process)
 {
 	skip_if_zombies_count_as_alive();
 	struct php_hone_key key = key_of("k");
-	pid_t pid = claimer(be_killed);
+	pid_t pid = claimer(claim_and_die);
 	/* It is a zombie then: nobody waits for it. */
 	assert_ok(php_hone_store_wait(m, &key, HOUR));
 	assert_ok(php_hone_store_claim(m, &key, 1));
@@ -284,8 +272,7 @@ ENTRIES_TEST(a_walk_visits_each_entry_once)
 	fill();
 	assert_ok(put_with("tagged", 0, "t", ""));
 	assert_ok(invalidate("t"));
-	struct php_hone_key key = key_of("claimed");
-	assert_ok(php_hone_store_claim(m, &key, 10));
+	assert_ok(claim(m, "claimed", 10));
 	struct seen seen = {.stop_at = 100, .nested = true};
 	uint64_t cursor = 0;
 	unsigned parts = 0;
@@ -321,8 +308,7 @@ ENTRIES_TEST(free_neighbours_are_joined_when_the_figures_are_read)
 	for (unsigned i = 0; i < 4000; i++)
 		assert_ok(put(m, numbered("k", i % 1500), i, 50 + i % 700));
 	for (unsigned i = 0; i < 1500; i++) {
-		struct php_hone_key key = key_of(numbered("k", i));
-		(void)php_hone_store_delete(m, &key);
+		(void)erase(m, numbered("k", i));
 	}
 	struct php_hone_store_info info = info_of(m);
 	assert_int_equal(info.entries, 0);
@@ -336,8 +322,7 @@ ENTRIES_TEST(free_neighbours_are_joined_when_a_large_value_is_stored)
 	for (unsigned i = 0; i < 1500; i++)
 		assert_ok(put(m, numbered("k", i), i, 50 + i % 700));
 	for (unsigned i = 0; i < 1500; i++) {
-		struct php_hone_key key = key_of(numbered("k", i));
-		assert_ok(php_hone_store_delete(m, &key));
+		assert_ok(erase(m, numbered("k", i)));
 	}
 	assert_ok(put(m, "large", 0, info.largest_value));
 	assert_int_equal(info_of(m).evictions, 0);

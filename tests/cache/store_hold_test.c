@@ -58,35 +58,13 @@ STORE_TEST(a_walk_holds_nothing_back)
 	assert_int_equal(put_largest(), 0);
 }
 
-static bool
-delete_it(const struct php_hone_entry *entry, void *opaque)
-{
-	*(unsigned *)opaque += php_hone_store_delete_entry(&reader, entry) == 0;
-	return true;
-}
-
-STORE_TEST(a_visit_may_delete_the_entry)
-{
-	uint64_t cursor = 0;
-	unsigned deleted = 0, left = 0;
-	fill();
-	struct php_hone_store_info info = info_of(&writer);
-	php_hone_store_walk(&reader, &cursor, delete_it, &deleted);
-	assert_int_equal(deleted, info.entries);
-	cursor = 0;
-	php_hone_store_walk(&reader, &cursor, count_whole, &left);
-	assert_int_equal(left, 0);
-}
-
 STORE_TEST(a_fetch_of_a_tagged_entry_holds_its_chain_alone)
 {
 	struct php_hone_key key = key_of("tagged"), tag = key_of("tag");
 	struct php_hone_room room = {
 		.key = &key, .data = 100, .tags = &tag, .n_tags = 1};
-	struct php_hone_entry *entry;
 	uint64_t number = 0;
-	assert_ok(reserve(&writer, &room, 7, &entry));
-	assert_ok(php_hone_store_publish(&writer, entry, PHP_HONE_STORE));
+	assert_ok(put_room(&writer, &room, 7));
 	const struct php_hone_entry *found = php_hone_fetch_find(&reader, &key);
 	assert_non_null(found);
 	fill();

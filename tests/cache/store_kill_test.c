@@ -149,40 +149,23 @@ TEST(killed_at_random)
 /* Slices of one wait: process.c. */
 #define SLICES 10
 
-/* A store of one shard, and a member with a value under "key". */
-struct stopped {
-	struct php_hone_store *store;
-	struct php_hone_member m;
-	pid_t writer;
-};
+static pid_t stopped;
 
-static int
-setup(void **state)
+/* The reader has a pin, and there is a value under "key". */
+FIXTURE(setup)
 {
-	struct stopped *s = calloc(1, sizeof *s);
-	assert_non_null(s);
-	stop_clock();
-	s->store = make_store((size_t)8 << 20, 1);
-	assert_ok(php_hone_member_join(&s->m, s->store));
-	php_hone_member_pin(&s->m);
-	assert_ok(put(&s->m, "key", 1, 100));
-	*state = s;
-	return 0;
+	pair_setup(state);
+	php_hone_member_pin(&reader);
+	return put(&reader, "key", 1, 100);
 }
 
-static int
-teardown(void **state)
+FIXTURE(teardown)
 {
-	struct stopped *s = *state;
-	if (s->writer > 0)
-		kill(s->writer, SIGKILL);
+	if (stopped > 0)
+		kill(stopped, SIGKILL);
 	wait_for_mutexes(true);
-	int result = audit_aloud(&s->m);
-	php_hone_member_unpin(&s->m);
-	php_hone_member_leave(&s->m);
-	php_hone_store_unmap(s->store);
-	free(s);
-	return result;
+	php_hone_member_unpin(&reader);
+	return pair_teardown(state);
 }
 
 #define STOPPED_TEST(name) TEST_WITH(name, setup, teardown)
@@ -201,25 +184,22 @@ write_and_stop(struct php_hone_member *child)
 }
 
 static void
-start_writer(struct stopped *s)
+start_writer(void)
 {
-	int status = 0;
-	s->writer = fork_member(s->store, write_and_stop);
-	assert_int_equal(waitpid(s->writer, &status, WUNTRACED), s->writer);
-	assert_true(WIFSTOPPED(status));
+	stopped = fork_ready(reader.store, write_and_stop);
 	wait_for_mutexes(false);
 }
 
 static void
-end_writer(struct stopped *s, int signal)
+end_writer(int signal)
 {
 	int status = 0;
-	assert_ok(kill(s->writer, signal));
-	assert_int_equal(waitpid(s->writer, &status, 0), s->writer);
+	assert_ok(kill(stopped, signal));
+	assert_int_equal(waitpid(stopped, &status, 0), stopped);
 	assert_true(signal == SIGKILL
 			    ? WIFSIGNALED(status)
 			    : WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	s->writer = 0;
+	stopped = 0;
 	/* From here on a failure would be one of the store. */
 	wait_for_mutexes(true);
 }
@@ -237,8 +217,7 @@ reserve_large(struct php_hone_member *m)
 
 STOPPED_TEST(every_call_that_writes_returns)
 {
-	struct stopped *s = *state;
-	struct php_hone_member *m = &s->m;
+	struct php_hone_member *m = &reader;
 	skip_if_nobody_can_be_killed();
 	struct php_hone_key key = key_of("key");
 	struct php_hone_key tag = key_of("tag");
@@ -246,7 +225,7 @@ STOPPED_TEST(every_call_that_writes_returns)
 	struct php_hone_room room = {
 		.key = &key, .tags = &tag, .n_tags = 1, .data = 100};
 	struct php_hone_entry *entry = reserve_large(m);
-	start_writer(s);
+	start_writer();
 
 	assert_int_equal(
 		php_hone_store_publish(m, entry, PHP_HONE_STORE), -ETIMEDOUT);
@@ -281,70 +260,63 @@ STOPPED_TEST(every_call_that_writes_returns)
 	assert_true(mutex_waits() > waits + SLICES);
 	/* Readers do not wait. */
 	expect(m, "key", 1);
-	end_writer(s, SIGCONT);
+	end_writer(SIGCONT);
 }
 
 STOPPED_TEST(a_writer_that_goes_on_has_lost_nothing)
 {
-	struct stopped *s = *state;
 	skip_if_nobody_can_be_killed();
-	struct php_hone_store_info before = info_of(&s->m);
-	struct php_hone_entry *entry = reserve_large(&s->m);
-	start_writer(s);
-	assert_int_equal(php_hone_store_publish(&s->m, entry, PHP_HONE_STORE),
+	struct php_hone_store_info before = info_of(&reader);
+	struct php_hone_entry *entry = reserve_large(&reader);
+	start_writer();
+	assert_int_equal(php_hone_store_publish(&reader, entry, PHP_HONE_STORE),
 		-ETIMEDOUT);
-	end_writer(s, SIGCONT);
-	expect(&s->m, "of the writer", 7);
-	expect_none(&s->m, "large");
+	end_writer(SIGCONT);
+	expect(&reader, "of the writer", 7);
+	expect_none(&reader, "large");
 	/* Also within the second without waits. The reservation that was not
 	 * published is gone. */
-	assert_ok(put(&s->m, "key", 3, 100));
-	struct php_hone_store_info after = info_of(&s->m);
+	assert_ok(put(&reader, "key", 3, 100));
+	struct php_hone_store_info after = info_of(&reader);
 	assert_int_equal(after.recoveries, 0);
 	assert_true(after.used < before.used + 1000);
 }
 
 STOPPED_TEST(a_writer_that_is_killed_then_is_recovered_from)
 {
-	struct stopped *s = *state;
 	skip_if_nobody_can_be_killed();
-	start_writer(s);
-	assert_int_equal(put(&s->m, "key", 2, 100), -ETIMEDOUT);
-	end_writer(s, SIGKILL);
-	assert_ok(put(&s->m, "key", 3, 100));
-	assert_int_equal(info_of(&s->m).recoveries, 1);
-	expect_none(&s->m, "of the writer");
+	start_writer();
+	assert_int_equal(put(&reader, "key", 2, 100), -ETIMEDOUT);
+	end_writer(SIGKILL);
+	assert_ok(put(&reader, "key", 3, 100));
+	assert_int_equal(info_of(&reader).recoveries, 1);
+	expect_none(&reader, "of the writer");
 }
 
 STOPPED_TEST(a_member_that_leaves_meanwhile_loses_no_memory)
 {
-	struct stopped *s = *state;
 	skip_if_nobody_can_be_killed();
-	struct php_hone_store_info before = info_of(&s->m);
+	struct php_hone_store_info before = info_of(&reader);
 	struct php_hone_member leaves;
-	assert_ok(php_hone_member_join(&leaves, s->store));
+	assert_ok(php_hone_member_join(&leaves, reader.store));
 	(void)reserve_large(&leaves);
-	start_writer(s);
+	start_writer();
 	php_hone_member_leave(&leaves);
-	end_writer(s, SIGKILL);
-	struct php_hone_store_info after = info_of(&s->m);
+	end_writer(SIGKILL);
+	struct php_hone_store_info after = info_of(&reader);
 	assert_int_equal(after.used, before.used);
 	assert_int_equal(after.slots_used, before.slots_used);
 }
 
 STOPPED_TEST(one_member_tells_it_each_minute)
 {
-	struct stopped *s = *state;
-	struct php_hone_member other;
-	assert_ok(php_hone_member_join(&other, s->store));
-	assert_true(php_hone_store_tell(s->m.store, PHP_HONE_TELL_STOPPED));
-	assert_false(php_hone_store_tell(s->m.store, PHP_HONE_TELL_STOPPED));
-	assert_false(php_hone_store_tell(other.store, PHP_HONE_TELL_STOPPED));
-	assert_true(php_hone_store_tell(other.store, PHP_HONE_TELL_REFUSED));
+	assert_true(php_hone_store_tell(reader.store, PHP_HONE_TELL_STOPPED));
+	assert_false(php_hone_store_tell(reader.store, PHP_HONE_TELL_STOPPED));
+	assert_false(php_hone_store_tell(writer.store, PHP_HONE_TELL_STOPPED));
+	assert_true(php_hone_store_tell(writer.store, PHP_HONE_TELL_REFUSED));
 	time_passes(59000);
-	assert_false(php_hone_store_tell(other.store, PHP_HONE_TELL_STOPPED));
+	assert_false(php_hone_store_tell(writer.store, PHP_HONE_TELL_STOPPED));
 	time_passes(1000);
-	assert_true(php_hone_store_tell(other.store, PHP_HONE_TELL_STOPPED));
-	assert_false(php_hone_store_tell(s->m.store, PHP_HONE_TELL_STOPPED));
-	php_hone_member_leave(&other);
+	assert_true(php_hone_store_tell(writer.store, PHP_HONE_TELL_STOPPED));
+	assert_false(php_hone_store_tell(reader.store, PHP_HONE_TELL_STOPPED));
 }

@@ -91,16 +91,13 @@ PAIR_TEST(what_ends_by_itself_is_never_known)
 {
 	struct php_hone_key key = key_of("k"), tag = key_of("t");
 	struct php_hone_room room = {.key = &key, .data = 10, .ttl = 100};
-	struct php_hone_entry *entry;
-	assert_ok(reserve(&writer, &room, 1, &entry));
-	assert_ok(php_hone_store_publish(&writer, entry, PHP_HONE_STORE));
+	assert_ok(put_room(&writer, &room, 1));
 	php_hone_member_pin(&reader);
 	assert_int_equal(found(&reader, "k"), 1);
 	assert_int_equal(known(&reader, "k"), 0);
 	room = (struct php_hone_room){
 		.key = &key, .data = 10, .tags = &tag, .n_tags = 1};
-	assert_ok(reserve(&writer, &room, 2, &entry));
-	assert_ok(php_hone_store_publish(&writer, entry, PHP_HONE_STORE));
+	assert_ok(put_room(&writer, &room, 2));
 	assert_int_equal(found(&reader, "k"), 2);
 	assert_int_equal(known(&reader, "k"), 0);
 	php_hone_member_unpin(&reader);

@@ -3,15 +3,7 @@
  * Readers: nothing that one of them has is freed, and none of them, be it dead,
  * asleep or stopped, holds back more than what it found.
  */
-#include <sys/prctl.h>
 #include "store_support.h"
-
-static const struct php_hone_entry *
-find(struct php_hone_member *m, const char *name)
-{
-	struct php_hone_key key = key_of(name);
-	return find_key(m, &key);
-}
 
 /* More than fits, twice; returns how many stores failed. */
 static unsigned
@@ -45,8 +37,7 @@ PAIR_TEST(what_a_pin_has_stays_through_all)
 	old[1] = find(&reader, "deleted");
 	old[2] = find(&reader, "evicted");
 	assert_ok(put(&writer, "replaced", 9, 6000));
-	struct php_hone_key key = key_of("deleted");
-	assert_ok(php_hone_store_delete(&writer, &key));
+	assert_ok(erase(&writer, "deleted"));
 	assert_int_equal(churn(&writer, 300), 0);
 	assert_int_equal(churn(&writer, 100000), 0);
 	php_hone_store_clear(&writer);
@@ -98,12 +89,9 @@ PAIR_TEST(a_closed_reader_has_an_entry_until_the_fetch_ends)
 	for (uint64_t i = 0; i < 5; i++) {
 		assert_ok(put(&writer, "k", i, 50000));
 		assert_ok(put(&writer, "l", i, 50000));
-		struct php_hone_key k = key_of("k");
-		struct php_hone_key l = key_of("l");
 		assert_false(is_open(&reader));
 		const struct php_hone_entry *entry[2] = {
-			php_hone_fetch_find(&reader, &k),
-			php_hone_fetch_find(&reader, &l)};
+			fetch(&reader, "k"), fetch(&reader, "l")};
 		assert_ok(put(&writer, "k", 8, 50000));
 		php_hone_store_clear(&writer);
 		(void)churn(&writer, 300);
@@ -120,8 +108,7 @@ PAIR_TEST(a_reader_without_a_pin_has_an_entry_until_the_fetch_ends)
 {
 	assert_ok(put(&writer, "k", 1, 5000));
 	assert_false(is_open(&reader));
-	struct php_hone_key key = key_of("k");
-	const struct php_hone_entry *entry = php_hone_fetch_find(&reader, &key);
+	const struct php_hone_entry *entry = fetch(&reader, "k");
 	php_hone_store_clear(&writer);
 	assert_int_equal(churn(&writer, 300), 0);
 	assert_true(whole(entry, 1));
@@ -132,9 +119,8 @@ PAIR_TEST(a_reader_without_a_pin_has_an_entry_until_the_fetch_ends)
 static const struct php_hone_entry *
 begin(const char *name, uint64_t number)
 {
-	struct php_hone_key key = key_of(name);
 	assert_ok(put(&writer, name, number, 5000));
-	return php_hone_fetch_find(&reader, &key);
+	return fetch(&reader, name);
 }
 
 /* Without a pin: until the reader ends its last fetch, nothing else protects
@@ -190,26 +176,12 @@ PAIR_TEST(a_fetch_of_anything_has_what_fetches_inside_it_found)
 PAIR_TEST(a_fetch_of_a_key_inside_one_of_the_same_key_holds_no_more)
 {
 	const struct php_hone_entry *entry = begin("k", 1);
-	struct php_hone_key key = key_of("k");
-	assert_ptr_equal(php_hone_fetch_find(&reader, &key), entry);
+	assert_ptr_equal(fetch(&reader, "k"), entry);
 	php_hone_store_clear(&writer);
 	assert_int_equal(churn(&writer, 300), 0);
 	assert_true(whole(entry, 1));
 	php_hone_fetch_end(&reader);
 	php_hone_fetch_end(&reader);
-}
-
-PAIR_TEST(a_reader_stopped_in_a_fetch_holds_one_chain)
-{
-	assert_ok(put(&writer, "k", 1, 5000));
-	php_hone_member_pin(&reader);
-	struct php_hone_key key = key_of("k");
-	const struct php_hone_entry *entry = php_hone_fetch_find(&reader, &key);
-	for (unsigned i = 0; i < 5; i++)
-		assert_int_equal(churn(&writer, 500), 0);
-	assert_true(whole(entry, 1));
-	php_hone_fetch_end(&reader);
-	php_hone_member_unpin(&reader);
 }
 
 /* The reader fetches the value, too. */
@@ -290,33 +262,16 @@ PAIR_TEST(slots_are_limited_and_come_back)
 	php_hone_store_unmap(few);
 }
 
-/* A process that pins and finds "k"; when it returns, it has. */
-static pid_t
-reading_process(void)
+/* Pins and finds "k". */
+static void
+read_and_stop(struct php_hone_member *child)
 {
-	int ready[2];
-	char byte = 0;
-	assert_ok(pipe(ready));
-	fflush(NULL);
-	pid_t pid = fork();
-	if (pid == 0) {
-		struct php_hone_member child;
-		/* It does not outlive a test that fails. */
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (php_hone_member_join(&child, reader.store) != 0)
-			_exit(1);
-		php_hone_member_pin(&child);
-		struct php_hone_key key = key_of("k");
-		if (php_hone_fetch_find(&child, &key) == NULL ||
-			write(ready[1], "x", 1) != 1)
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
-	return pid;
+	php_hone_member_pin(child);
+	if (fetch(child, "k") == NULL)
+		_exit(1);
+	raise(SIGSTOP);
+	for (;;)
+		pause();
 }
 
 PAIR_TEST(a_killed_reader_holds_nothing)
@@ -324,7 +279,7 @@ PAIR_TEST(a_killed_reader_holds_nothing)
 	skip_if_zombies_count_as_alive();
 	struct php_hone_store_info info = info_of(&writer);
 	assert_ok(put(&writer, "k", 1, 5000));
-	pid_t pid = reading_process();
+	pid_t pid = fork_ready(reader.store, read_and_stop);
 	assert_int_equal(put(&writer, "large", 2, info.largest_value), -ENOMEM);
 	kill(pid, SIGKILL);
 	siginfo_t dead;

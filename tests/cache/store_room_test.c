@@ -22,8 +22,7 @@ store_only(struct php_hone_member *m, size_t number, size_t bytes, uint32_t ttl)
 static bool
 fetch_only(struct php_hone_member *m, size_t number)
 {
-	struct php_hone_key key = key_of(numbered("key-", number));
-	return find_key(m, &key) != NULL;
+	return find(m, numbered("key-", number)) != NULL;
 }
 
 /* ---- the first eviction ---- */
@@ -275,16 +274,15 @@ TEST(claims_stay_when_memory_is_short)
 	stop_clock();
 	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
 	struct php_hone_member owner, m;
-	struct php_hone_key key = key_of("key-1");
 	assert_ok(php_hone_member_join(&owner, store));
 	assert_ok(php_hone_member_join(&m, store));
-	assert_ok(php_hone_store_claim(&owner, &key, 100));
+	assert_ok(claim(&owner, "key-1", 100));
 	for (size_t i = 0; i < 40000; i++)
 		assert_ok(store_only(&m, 10 + i, 850, 0));
-	assert_int_equal(php_hone_store_claim(&m, &key, 100), -EBUSY);
+	assert_int_equal(claim(&m, "key-1", 100), -EBUSY);
 	for (size_t i = 0; i < 400; i++)
 		assert_ok(store_only(&m, 10 + i, 100000, 0));
-	assert_int_equal(php_hone_store_claim(&m, &key, 100), -EBUSY);
+	assert_int_equal(claim(&m, "key-1", 100), -EBUSY);
 	php_hone_member_leave(&m);
 	php_hone_member_leave(&owner);
 	php_hone_store_unmap(store);
@@ -462,12 +460,10 @@ TEST(values_of_one_size_take_turns_in_two_blocks)
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(
 			store_only(&m, i, i % 2 == 0 ? 100000 : 100, 0), 0);
-	struct php_hone_key key = key_of("key-2");
-	assert_ok(php_hone_store_delete(&m, &key));
-	key = key_of("key-0");
+	assert_ok(erase(&m, "key-2"));
 	for (size_t i = 0; i < 8; i++) {
 		assert_ok(store_only(&m, 0, 100000, 0));
-		at[i] = find_key(&m, &key);
+		at[i] = find(&m, "key-0");
 	}
 	for (size_t i = 2; i < 8; i++)
 		assert_ptr_equal(at[i], at[i - 2]);

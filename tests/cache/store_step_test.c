@@ -44,8 +44,7 @@ run_large(struct php_hone_member *child)
 static void
 run_delete(struct php_hone_member *child)
 {
-	struct php_hone_key key = key_of("fixed5");
-	(void)php_hone_store_delete(child, &key);
+	(void)erase(child, "fixed5");
 }
 
 static void
@@ -93,8 +92,7 @@ run_fetch(struct php_hone_member *child)
 static void
 run_change(struct php_hone_member *child, const char *name)
 {
-	struct php_hone_key key = key_of(name);
-	const struct php_hone_entry *entry = php_hone_fetch_find(child, &key);
+	const struct php_hone_entry *entry = fetch(child, name);
 	if (entry != NULL)
 		change_form(child, entry);
 	php_hone_fetch_end(child);
@@ -159,8 +157,7 @@ open_store(bool full)
 		assert_ok(put(&m, numbered("filler", i), i, 35000));
 	/* Blocks of some sizes between live ones. */
 	for (unsigned i = 9; i < FIXED; i += 4) {
-		struct php_hone_key key = key_of(numbered("fixed", i));
-		(void)php_hone_store_delete(&m, &key);
+		(void)erase(&m, numbered("fixed", i));
 	}
 }
 
@@ -309,8 +306,7 @@ replace_known(struct php_hone_member *child)
 static void
 delete_known(struct php_hone_member *child)
 {
-	struct php_hone_key key = key_of("key5");
-	(void)php_hone_store_delete(child, &key);
+	(void)erase(child, "key5");
 }
 
 static void

@@ -272,16 +272,37 @@ reserve_part(struct php_hone_member *member, const struct php_hone_room *room,
 }
 
 int
+put_room(struct php_hone_member *member, const struct php_hone_room *room,
+	uint64_t number)
+{
+	struct php_hone_entry *entry;
+	int error = reserve(member, room, number, &entry);
+	return error != 0
+		       ? error
+		       : php_hone_store_publish(member, entry, PHP_HONE_STORE);
+}
+
+int
 put(struct php_hone_member *member, const char *name, uint64_t number,
 	size_t bytes)
 {
 	struct php_hone_key key = key_of(name);
 	struct php_hone_room room = {.key = &key, .data = bytes};
-	struct php_hone_entry *entry;
-	int error = reserve(member, &room, number, &entry);
-	return error != 0
-		       ? error
-		       : php_hone_store_publish(member, entry, PHP_HONE_STORE);
+	return put_room(member, &room, number);
+}
+
+int
+claim(struct php_hone_member *member, const char *name, uint32_t seconds)
+{
+	struct php_hone_key key = key_of(name);
+	return php_hone_store_claim(member, &key, seconds);
+}
+
+int
+erase(struct php_hone_member *member, const char *name)
+{
+	struct php_hone_key key = key_of(name);
+	return php_hone_store_delete(member, &key);
 }
 
 int
@@ -356,11 +377,17 @@ count_whole(const struct php_hone_entry *entry, void *opaque)
 	return true;
 }
 
+const struct php_hone_entry *
+fetch(struct php_hone_member *member, const char *name)
+{
+	struct php_hone_key key = key_of(name);
+	return php_hone_fetch_find(member, &key);
+}
+
 int
 get(struct php_hone_member *member, const char *name, uint64_t *number)
 {
-	struct php_hone_key key = key_of(name);
-	const struct php_hone_entry *entry = php_hone_fetch_find(member, &key);
+	const struct php_hone_entry *entry = fetch(member, name);
 	int result = -ENOENT;
 	if (entry != NULL)
 		result = is_whole(entry, number) ? 0 : -EILSEQ;
@@ -381,6 +408,13 @@ expect_none(struct php_hone_member *member, const char *name)
 {
 	uint64_t is = 0;
 	assert_int_equal(get(member, name, &is), -ENOENT);
+}
+
+const struct php_hone_entry *
+find(struct php_hone_member *member, const char *name)
+{
+	struct php_hone_key key = key_of(name);
+	return find_key(member, &key);
 }
 
 const struct php_hone_entry *
@@ -414,6 +448,17 @@ fork_member(struct php_hone_store *store,
 		_exit(0);
 	}
 	assert_true(pid > 0);
+	return pid;
+}
+
+pid_t
+fork_ready(struct php_hone_store *store,
+	void (*run)(struct php_hone_member *child))
+{
+	int status = 0;
+	pid_t pid = fork_member(store, run);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
 	return pid;
 }
 

@@ -84,6 +84,13 @@ int reserve_part(struct php_hone_member *member,
 /* Store a stored value of that many bytes. */
 int put(struct php_hone_member *member, const char *name, uint64_t number,
 	size_t bytes);
+/* The same with tags, a time to live and so on. */
+int put_room(struct php_hone_member *member, const struct php_hone_room *room,
+	uint64_t number);
+/* Claim a key. */
+int claim(struct php_hone_member *member, const char *name, uint32_t seconds);
+/* Delete a key. */
+int erase(struct php_hone_member *member, const char *name);
 /* The same of a value with two forms, in one of them. */
 int put_form(struct php_hone_member *member, const char *name, uint64_t number,
 	size_t bytes, bool cold);
@@ -106,7 +113,12 @@ int get(struct php_hone_member *member, const char *name, uint64_t *number);
 /* The value under a key has this number, or there is none. */
 void expect(struct php_hone_member *member, const char *name, uint64_t number);
 void expect_none(struct php_hone_member *member, const char *name);
+/* Begins a fetch of a key. */
+const struct php_hone_entry *fetch(
+	struct php_hone_member *member, const char *name);
 /* The entry of a key, after the end of its fetch. */
+const struct php_hone_entry *find(
+	struct php_hone_member *member, const char *name);
 const struct php_hone_entry *find_key(
 	struct php_hone_member *member, const struct php_hone_key *key);
 /* Whether a fetch that begins now is open. */
@@ -114,6 +126,9 @@ bool is_open(struct php_hone_member *member);
 
 /* A child that has joined the store, and does not outlive a test that fails. */
 pid_t fork_member(struct php_hone_store *store,
+	void (*run)(struct php_hone_member *child));
+/* The same; returns once the child has stopped itself by SIGSTOP. */
+pid_t fork_ready(struct php_hone_store *store,
 	void (*run)(struct php_hone_member *child));
 /*
  * A child that has joined the store and stops before `run` and after it. It

@@ -36,8 +36,7 @@ MEMBER_TEST(keys_of_one_hash_are_told_apart)
 	assert_ok(put(m, "FYEz", 4, 10));
 	expect(m, "Ez", 1);
 	expect(m, "FY", 2);
-	struct php_hone_key key = key_of("EzEz");
-	assert_ok(php_hone_store_delete(m, &key));
+	assert_ok(erase(m, "EzEz"));
 	expect(m, "FYEz", 4);
 	expect_none(m, "EzEz");
 }
@@ -68,27 +67,25 @@ MEMBER_TEST(add_and_replace_go_by_what_exists)
 MEMBER_TEST(delete_removes_one_key)
 {
 	struct php_hone_member *m = *state;
-	struct php_hone_key key = key_of("k");
-	assert_int_equal(php_hone_store_delete(m, &key), -ENOENT);
+	assert_int_equal(erase(m, "k"), -ENOENT);
 	assert_ok(put(m, "k", 1, 64));
 	assert_ok(put(m, "l", 2, 64));
-	assert_ok(php_hone_store_delete(m, &key));
+	assert_ok(erase(m, "k"));
 	expect_none(m, "k");
 	expect(m, "l", 2);
-	assert_int_equal(php_hone_store_delete(m, &key), -ENOENT);
+	assert_int_equal(erase(m, "k"), -ENOENT);
 }
 
 MEMBER_TEST(delete_entry_spares_a_newer_one)
 {
 	struct php_hone_member *m = *state;
-	struct php_hone_key key = key_of("k");
 	assert_ok(put(m, "k", 1, 64));
-	const struct php_hone_entry *old = find_key(m, &key);
+	const struct php_hone_entry *old = find(m, "k");
 	assert_true(m->open);
 	assert_ok(put(m, "k", 2, 64));
 	assert_int_equal(php_hone_store_delete_entry(m, old), -ENOENT);
 	expect(m, "k", 2);
-	const struct php_hone_entry *new = find_key(m, &key);
+	const struct php_hone_entry *new = find(m, "k");
 	assert_ok(php_hone_store_delete_entry(m, new));
 	expect_none(m, "k");
 	/* Both are as they were: the pin keeps them. */
@@ -269,8 +266,7 @@ TEST(readers_of_a_protected_store_cannot_write)
 	assert_ok(php_hone_member_join(&m, store));
 	assert_ok(put(&m, "k", 1, 100));
 	php_hone_member_pin(&m);
-	struct php_hone_key key = key_of("k");
-	const struct php_hone_entry *entry = find_key(&m, &key);
+	const struct php_hone_entry *entry = find(&m, "k");
 	uint64_t number = 0;
 	assert_true(is_whole(entry, &number));
 	unsigned char *writable =
@@ -405,14 +401,11 @@ MEMBER_TEST(a_key_is_not_the_begin_of_another_one)
 	struct php_hone_key keys[] = {
 		{"begin and end", 13, 77}, {"begin", 5, 77}, {"bEgin", 5, 77}};
 	struct php_hone_room room = {.key = &keys[0], .data = 10};
-	struct php_hone_entry *entry;
-	assert_ok(reserve(m, &room, 1, &entry));
-	assert_ok(php_hone_store_publish(m, entry, PHP_HONE_STORE));
+	assert_ok(put_room(m, &room, 1));
 	assert_non_null(find_key(m, &keys[0]));
 	assert_null(find_key(m, &keys[1]));
 	room.key = &keys[1];
-	assert_ok(reserve(m, &room, 2, &entry));
-	assert_ok(php_hone_store_publish(m, entry, PHP_HONE_STORE));
+	assert_ok(put_room(m, &room, 2));
 	assert_int_equal(find_key(m, &keys[0])->value[1], 1);
 	assert_int_equal(find_key(m, &keys[1])->value[1], 2);
 	assert_null(find_key(m, &keys[2]));
@@ -448,15 +441,14 @@ MEMBER_TEST(a_full_chain_keeps_its_claims)
 	struct php_hone_member other;
 	char name[32];
 	name_of_one_hash(name, 4095);
-	struct php_hone_key key = key_of(name);
 	assert_ok(php_hone_member_join(&other, m->store));
-	assert_ok(php_hone_store_claim(&other, &key, 100));
+	assert_ok(claim(&other, name, 100));
 	for (unsigned i = 0; i < 1000; i++) {
 		char each[32];
 		name_of_one_hash(each, i);
 		assert_ok(put(m, each, i, 10));
 	}
-	assert_int_equal(php_hone_store_claim(m, &key, 100), -EBUSY);
+	assert_int_equal(claim(m, name, 100), -EBUSY);
 	php_hone_member_leave(&other);
 }
 
@@ -479,11 +471,10 @@ PAIR_TEST(what_a_dead_writer_unlinked_stays)
 {
 	assert_ok(put(&writer, "k", 1, 5000));
 	php_hone_member_pin(&reader);
-	struct php_hone_key key = key_of("k");
-	const struct php_hone_entry *entry = find_key(&reader, &key);
+	const struct php_hone_entry *entry = find(&reader, "k");
 	assert_non_null(entry);
-	uint32_t *link = php_hone_link_of(
-		writer.store, key.hash, php_hone_offset(writer.store, entry));
+	uint32_t *link = php_hone_link_of(writer.store, entry->hash,
+		php_hone_offset(writer.store, entry));
 	assert_non_null(link);
 	php_hone_link(link, entry->next);
 	recover();
