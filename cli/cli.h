@@ -295,6 +295,9 @@ const char *cli_range_text(char *buf, size_t min, size_t max);
 /* options/arguments.c: values of options; 0 or CLI_USAGE after the message. */
 int cli_format(const struct cli *cli, enum option_id id,
 	const struct image_format **format);
+/* Without the option, *size is not changed. */
+int cli_size(const struct cli *cli, enum option_id id, uint64_t least,
+	uint64_t *size);
 int cli_run(const struct cli *cli, struct image_run *run);
 /* Set the options of opening a source. */
 int cli_open(const struct cli *cli, struct image_open *how);

@@ -8,28 +8,8 @@
 #include "cli.h"
 
 /* Signals that end a process by default, except crashes. */
-static const int deadly[] = {
-	SIGINT,
-	SIGTERM,
-	SIGHUP,
-	SIGPIPE,
-	SIGQUIT,
-	SIGALRM,
-	SIGUSR2,
-	SIGXCPU,
-	SIGVTALRM,
-	SIGPROF,
-#ifdef SIGPOLL
-	SIGPOLL,
-#endif
-#ifdef SIGPWR
-	SIGPWR,
-#endif
-#ifdef SIGSTKFLT
-	SIGSTKFLT,
-#endif
-};
-#define N_DEADLY (sizeof(deadly) / sizeof(deadly[0]))
+static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGALRM,
+	SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR};
 
 /* A file to remove: valid while its name is not NULL. */
 static atomic_int doomed_directory;
@@ -44,18 +24,16 @@ static atomic_int bar_width;
 static void
 clear_bar(void)
 {
-	static const char blanks[] = "                                        "
-				     "                                        ";
-	int width = bar_width;
+	char line[2 + 80] = "\r";
+	size_t width = (size_t)bar_width;
 
-	if (width <= 0)
+	if (width == 0)
 		return;
-	if (width > (int)sizeof(blanks) - 1)
-		width = (int)sizeof(blanks) - 1;
-	if (write(STDERR_FILENO, "\r", 1) < 0 ||
-		write(STDERR_FILENO, blanks, (size_t)width) < 0 ||
-		write(STDERR_FILENO, "\r", 1) < 0)
-		return;
+	if (width > sizeof(line) - 2)
+		width = sizeof(line) - 2;
+	memset(line + 1, ' ', width);
+	line[width + 1] = '\r';
+	(void)!write(STDERR_FILENO, line, width + 2);
 }
 
 static void
@@ -86,7 +64,7 @@ static void catch (int number)
 void
 signals_catch(void)
 {
-	for (size_t i = 0; i < N_DEADLY; i++)
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
 		catch (deadly[i]);
 	for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
 		catch (number);
@@ -102,8 +80,7 @@ on_question(int signal_number)
 	if (line) {
 		clear_bar();
 		/* The run goes on if stderr is closed. */
-		if (write(STDERR_FILENO, line, strlen(line)) < 0)
-			errno = code;
+		(void)!write(STDERR_FILENO, line, strlen(line));
 	}
 	errno = code;
 }

@@ -41,16 +41,6 @@ cut(struct job *job, uint64_t size)
 		       : 0;
 }
 
-static int
-move_gpt(struct job *job)
-{
-	struct image_error err;
-
-	return image_source_move_gpt(&job->src, job->create.size, &err) < 0
-		       ? cli_image_fail(job->source, &err)
-		       : 0;
-}
-
 int
 size_check(const struct job *job, struct image_error *err)
 {
@@ -69,6 +59,7 @@ size_apply(struct job *job)
 {
 	uint64_t size = job->src->size;
 	uint64_t wanted = job->run.size;
+	struct image_error err;
 
 	job->create.unsized = image_source_is_unsized(job->src);
 	job->create.size = size;
@@ -92,6 +83,8 @@ size_apply(struct job *job)
 			" more are too many",
 			size, job->run.growth);
 	job->create.size = wanted;
-	int rc = job->cli->option[OPTION_MOVE_GPT] ? move_gpt(job) : 0;
-	return rc == 0 && wanted < size ? cut(job, wanted) : rc;
+	if (job->cli->option[OPTION_MOVE_GPT] &&
+		image_source_move_gpt(&job->src, wanted, &err) < 0)
+		return cli_image_fail(job->source, &err);
+	return wanted < size ? cut(job, wanted) : 0;
 }

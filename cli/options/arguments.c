@@ -32,14 +32,27 @@ cli_format(const struct cli *cli, enum option_id id,
 	return *format ? 0 : cli_refuse_format(cli, id, name);
 }
 
+int
+cli_size(const struct cli *cli, enum option_id id, uint64_t least,
+	uint64_t *size)
+{
+	const char *text = cli->option[id];
+
+	if (!text || (cli_parse_size(text, size) && *size >= least))
+		return 0;
+	return cli_usage(cli, "--%s: '%s' is not a valid size",
+		cli_options[id].name, text);
+}
+
 static int
 parse_block(const struct cli *cli, struct image_run *run)
 {
 	const char *text = cli->option[OPTION_BLOCK];
 	uint64_t block = DEFAULT_BLOCK;
 
-	if (text && !cli_parse_size(text, &block))
-		return cli_usage(cli, "-S: '%s' is not a valid size", text);
+	int rc = cli_size(cli, OPTION_BLOCK, 0, &block);
+	if (rc != 0)
+		return rc;
 	if (block == 0)
 		return cli_usage(cli, "-S 0: zero detection cannot be turned "
 				      "off; -S takes 512 to 2M");
@@ -66,20 +79,16 @@ parse_number(
 }
 
 static int
-parse_memory(const struct cli *cli, struct image_run *run)
+parse_memory(const struct cli *cli, size_t *size)
 {
 	const char *text = cli->option[OPTION_MEMORY];
 	uint64_t memory = 0;
 
-	if (!text)
-		return 0;
-	if (!cli_parse_size(text, &memory) || memory > SIZE_MAX)
-		return cli_usage(
-			cli, "--memory: '%s' is not a valid size", text);
-	if (memory < MIN_MEMORY)
-		return cli_usage(cli, "--memory: '%s' is less than 8M", text);
-	run->memory = (size_t)memory;
-	return 0;
+	int rc = cli_size(cli, OPTION_MEMORY, 0, &memory);
+	if (rc == 0 && text && memory < MIN_MEMORY)
+		rc = cli_usage(cli, "--memory: '%s' is less than 8M", text);
+	*size = memory < SIZE_MAX ? (size_t)memory : SIZE_MAX;
+	return rc;
 }
 
 /* With --untrusted: more than most disks have. */
@@ -90,13 +99,8 @@ parse_memory(const struct cli *cli, struct image_run *run)
 static int
 parse_max_size(const struct cli *cli, uint64_t untrusted, uint64_t *size)
 {
-	const char *text = cli->option[OPTION_MAX_SIZE];
-
 	*size = cli->option[OPTION_UNTRUSTED] ? untrusted : 0;
-	if (text && (!cli_parse_size(text, size) || *size == 0))
-		return cli_usage(
-			cli, "--max-size: '%s' is not a valid size", text);
-	return 0;
+	return cli_size(cli, OPTION_MAX_SIZE, 1, size);
 }
 
 static int
@@ -104,18 +108,14 @@ parse_rate(const struct cli *cli, struct image_run *run)
 {
 	const char *text = cli->option[OPTION_RATE];
 
-	if (text && (!cli_parse_size(text, &run->rate) || run->rate == 0))
-		return cli_usage(cli,
-			"--rate-limit: '%s' is not a valid number of bytes a "
-			"second",
-			text);
+	int rc = cli_size(cli, OPTION_RATE, 1, &run->rate);
 	/* If a rate is below 1 KiB/s, its unit was probably forgotten. */
-	if (text && run->rate < 1024)
+	if (rc == 0 && text && run->rate < 1024)
 		return cli_usage(cli,
 			"--rate-limit: '%s' is %" PRIu64
 			" bytes a second; add a unit: %sM is %s MiB/s",
 			text, run->rate, text, text);
-	return 0;
+	return rc;
 }
 
 int
@@ -127,7 +127,7 @@ cli_run(const struct cli *cli, struct image_run *run)
 		rc = parse_number(
 			cli, OPTION_THREADS, IMAGE_MAX_THREADS, &run->threads);
 	if (rc == 0)
-		rc = parse_memory(cli, run);
+		rc = parse_memory(cli, &run->memory);
 	if (rc == 0)
 		rc = parse_max_size(cli, UNTRUSTED_WRITTEN, &run->max_written);
 	return rc ? rc : parse_rate(cli, run);
@@ -238,17 +238,6 @@ parse_network(const struct cli *cli, struct image_network *network)
 	return parse_trace(cli, network);
 }
 
-/* The directory of a temporary file. */
-static const char *
-scratch(const struct cli *cli)
-{
-	const char *folder = cli->option[OPTION_SCRATCH];
-
-	if (!folder || !*folder)
-		folder = getenv("TMPDIR");
-	return folder && *folder ? folder : "/tmp";
-}
-
 static void
 begin_spill(void *opaque, const char *name, const char *folder)
 {
@@ -274,30 +263,22 @@ leave_silently(void *opaque, const char *name, uint64_t bytes)
 	(void)bytes;
 }
 
-/* Returns a packing of a list, which may be auto or none if it is alone. */
-static enum image_packing
-parse_packing(const char *text, size_t length, bool alone)
-{
-	char name[16];
-
-	snprintf(name, sizeof(name), "%.*s", (int)length, text);
-	enum image_packing packing = length < sizeof(name)
-					     ? image_packing_by_name(name)
-					     : IMAGE_PACKINGS;
-	return alone || packing > IMAGE_PACKING_NONE ? packing : IMAGE_PACKINGS;
-}
-
-/* Parse "xz,gzip": the packings from the outside in. */
+/* Parse "xz,gzip": the packings from the outside in. Auto and none are alone.
+ */
 static int
 parse_unpack(const struct cli *cli, struct image_open *how)
 {
 	const char *text = cli->option[OPTION_UNPACK];
+	char name[16];
 
 	for (unsigned i = 0; text; i++) {
 		size_t length = strcspn(text, ",");
 		bool alone = i == 0 && !text[length];
-		enum image_packing packing = parse_packing(text, length, alone);
-		if (packing == IMAGE_PACKINGS)
+		/* A longer name is that of no packing, cut or not. */
+		snprintf(name, sizeof(name), "%.*s", (int)length, text);
+		enum image_packing packing = image_packing_by_name(name);
+		if (packing == IMAGE_PACKINGS ||
+			(!alone && packing <= IMAGE_PACKING_NONE))
 			return cli_usage(cli,
 				"--unpack: '%.*s' is not auto, none, gzip, xz, "
 				"zstd or bzip2%s",
@@ -322,7 +303,6 @@ cli_open(const struct cli *cli, struct image_open *how)
 	/* Lives as long as the image. */
 	static struct image_spill spill;
 	static struct image_trailing trailing;
-	struct image_run run = {0};
 
 	*how = (struct image_open){
 		.allow_backing = cli->option[OPTION_ALLOW_BACKING],
@@ -333,7 +313,11 @@ cli_open(const struct cli *cli, struct image_open *how)
 		.force_share = cli->option[OPTION_FORCE_SHARE],
 		.spill = &spill,
 	};
-	spill.folder = scratch(cli);
+	spill.folder = cli->option[OPTION_SCRATCH];
+	if (!spill.folder || !*spill.folder)
+		spill.folder = getenv("TMPDIR");
+	if (!spill.folder || !*spill.folder)
+		spill.folder = "/tmp";
 	if (!cli->option[OPTION_QUIET])
 		spill.begin = begin_spill;
 	trailing.left =
@@ -346,13 +330,12 @@ cli_open(const struct cli *cli, struct image_open *how)
 	if (rc == 0)
 		rc = parse_unpack(cli, how);
 	if (rc == 0)
-		rc = parse_memory(cli, &run);
+		rc = parse_memory(cli, &how->memory);
 	if (rc == 0)
 		rc = parse_number(
 			cli, OPTION_THREADS, IMAGE_MAX_THREADS, &how->threads);
 	if (rc == 0)
 		rc = parse_max_size(cli, UNTRUSTED_SIZE, &how->max_size);
-	how->memory = run.memory;
 	if (rc == 0)
 		rc = cli_source_choices(cli, how);
 	return rc ? rc : cli_cache_mode(cli, OPTION_SOURCE_CACHE, &how->direct);

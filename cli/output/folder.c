@@ -90,11 +90,9 @@ static int
 move_in(struct output *output, int folder, const char *file)
 {
 	const char *name = output->layout->files[0].name;
-	char path[32];
 
-	snprintf(path, sizeof(path), OUTPUT_OWN_FD, output->fd);
 	int rc = file ? renameat(output->directory, file, folder, name)
-		      : linkat(AT_FDCWD, path, folder, name, AT_SYMLINK_FOLLOW);
+		      : output_link(output->fd, folder, name);
 	if (rc < 0)
 		return -1;
 	signals_remove(-1, NULL);

@@ -45,13 +45,6 @@ get16(const unsigned char *at)
 	return le16toh(value);
 }
 
-static void
-put16(unsigned char *at, unsigned value)
-{
-	uint16_t stored = htole16((uint16_t)value);
-	memcpy(at, &stored, sizeof(stored));
-}
-
 /*
  * Returns the permission bits of the first entry with that tag; 7 if there is
  * none.
@@ -70,7 +63,7 @@ limit(unsigned char *acl, size_t size, unsigned tags, unsigned most)
 {
 	for (size_t at = HEADER; at + ENTRY <= size; at += ENTRY)
 		if (get16(acl + at) & tags)
-			put16(acl + at + 2, get16(acl + at + 2) & most);
+			acl[at + 2] &= (unsigned char)most;
 }
 
 /* acl: the value of the attribute, changed in place. */
@@ -130,12 +123,6 @@ attribute_is_absent(int code)
 	return code == ENODATA || code == EOPNOTSUPP || code == ENOSYS;
 }
 
-static bool
-forbidden(int code)
-{
-	return code == EPERM || code == EACCES;
-}
-
 static int
 keep_attribute(struct output *output, const char *name, void *value)
 {
@@ -143,7 +130,7 @@ keep_attribute(struct output *output, const char *name, void *value)
 
 	if (n >= 0 && fsetxattr(output->fd, name, value, (size_t)n, 0) == 0)
 		return 0;
-	if (attribute_is_absent(errno) || forbidden(errno))
+	if (attribute_is_absent(errno) || errno == EPERM || errno == EACCES)
 		return 0;
 	return output_refuse(output, "its attribute %s cannot be kept: %s",
 		name, strerror(errno));
@@ -197,12 +184,9 @@ keep_owner(struct output *output, bool *keeps_owner, bool *keeps_group)
 static ssize_t
 read_acl(const struct output *output, void *acl)
 {
-	char path[32];
-
 	if (output->old.readable)
 		return fgetxattr(output->old.fd, ACL, acl, XATTR_SIZE_MAX);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", output->old.fd);
-	return getxattr(path, ACL, acl, XATTR_SIZE_MAX);
+	return getxattr(OUTPUT_PATH(output->old.fd), ACL, acl, XATTR_SIZE_MAX);
 }
 
 /* The new file may have inherited an ACL from its directory. */
@@ -341,13 +325,11 @@ visit(void *opaque, int fd)
 static bool
 has_default_acl(const struct output *output)
 {
-	char path[32];
-
 	/* The directory may be open with O_PATH alone. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", output->directory);
 	ssize_t n = output->may_sync
 			    ? fgetxattr(output->directory, DEFAULT_ACL, NULL, 0)
-			    : getxattr(path, DEFAULT_ACL, NULL, 0);
+			    : getxattr(OUTPUT_PATH(output->directory),
+				      DEFAULT_ACL, NULL, 0);
 	return n >= 0 || !attribute_is_absent(errno);
 }
 

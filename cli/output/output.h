@@ -60,7 +60,12 @@ int output_publish(struct output *output);
  * output_abandon() frees the name. Returns -1 with errno and no message.
  */
 int output_draw_name(struct output *output);
-#define OUTPUT_OWN_FD "/proc/self/fd/%d"
+/* The path of a descriptor, in a buffer of the block. */
+#define OUTPUT_PATH_TEXT 32
+#define OUTPUT_PATH(fd) output_path((char[OUTPUT_PATH_TEXT]){""}, fd)
+const char *output_path(char path[OUTPUT_PATH_TEXT], int fd);
+/* Give the open file a name that does not exist. Returns -1 with errno. */
+int output_link(int fd, int directory, const char *name);
 
 /* folder.c: the same for how.folder: fail if there is a folder that is not
  * empty, and give the new one its name; remove one of that name. */

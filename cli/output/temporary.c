@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include "output/output.h"
 
@@ -20,19 +19,6 @@
 #define RANDOM 6
 /* A limit as in mkostemp(3). 100 is more than enough for random names. */
 #define ATTEMPTS 100
-
-static uint64_t
-random_bits(void)
-{
-	struct timespec t;
-	uint64_t bits;
-
-	if (getrandom(&bits, sizeof(bits), GRND_NONBLOCK) ==
-		(ssize_t)sizeof(bits))
-		return bits;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return ((uint64_t)t.tv_nsec << 20) ^ (uint64_t)getpid();
-}
 
 int
 output_draw_name(struct output *output)
@@ -43,13 +29,15 @@ output_draw_name(struct output *output)
 		      strlen(ENDING) - RANDOM;
 	size_t length = strlen(output->name);
 	char random[RANDOM + 1] = "";
-	uint64_t bits = random_bits();
+	uint64_t bits;
 
 	if (length > room)
 		length = room;
 	/* Some file systems refuse a part of a UTF-8 sequence. */
 	while (length && (output->name[length] & 0xc0) == 0x80)
 		length--;
+	if (getrandom(&bits, sizeof(bits), 0) < 0)
+		return -1;
 	for (int i = 0; i < RANDOM; i++)
 		random[i] = digits[bits >> (5 * i) & 31];
 	free(output->temporary);
@@ -62,6 +50,20 @@ output_draw_name(struct output *output)
 	return 0;
 }
 
+const char *
+output_path(char path[OUTPUT_PATH_TEXT], int fd)
+{
+	snprintf(path, OUTPUT_PATH_TEXT, "/proc/self/fd/%d", fd);
+	return path;
+}
+
+int
+output_link(int fd, int directory, const char *name)
+{
+	return linkat(
+		AT_FDCWD, OUTPUT_PATH(fd), directory, name, AT_SYMLINK_FOLLOW);
+}
+
 /*
  * Create an empty file under the temporary name if fd is -1; otherwise link the
  * file of fd.
@@ -70,14 +72,10 @@ static int
 make_name(struct output *output, int fd, mode_t mode)
 {
 	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	char path[32];
 
-	if (fd < 0)
-		return openat(
-			output->directory, output->temporary, flags, mode);
-	snprintf(path, sizeof(path), OUTPUT_OWN_FD, fd);
-	return linkat(AT_FDCWD, path, output->directory, output->temporary,
-		AT_SYMLINK_FOLLOW);
+	return fd < 0 ? openat(output->directory, output->temporary, flags,
+				mode)
+		      : output_link(fd, output->directory, output->temporary);
 }
 
 /* Returns the result of make_name(), or -1 with errno. */
@@ -110,30 +108,23 @@ static bool
 can_be_linked(int fd)
 {
 	struct stat named, opened;
-	char path[32];
 
-	snprintf(path, sizeof(path), OUTPUT_OWN_FD, fd);
-	return stat(path, &named) == 0 && fstat(fd, &opened) == 0 &&
+	return stat(OUTPUT_PATH(fd), &named) == 0 && fstat(fd, &opened) == 0 &&
 	       named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }
 
 /*
- * The kernel lets only the owner of a file link it (fs.protected_hardlinks),
- * and the new file may get the owner of the old one.
+ * Returns -1 if the file system has no such files, and if the new file may get
+ * the owner of the old one: the kernel lets only the owner of a file link it
+ * (fs.protected_hardlinks).
  */
-static bool
-will_stay_mine(const struct output *output)
-{
-	return geteuid() == 0 || output->old.fd < 0 ||
-	       output->old.st.st_uid == geteuid();
-}
-
 static int
 make_nameless(const struct output *output, mode_t mode)
 {
 	const int flags = O_TMPFILE | O_RDWR | O_CLOEXEC;
 
-	if (!will_stay_mine(output))
+	if (geteuid() != 0 && output->old.fd >= 0 &&
+		output->old.st.st_uid != geteuid())
 		return -1;
 	int fd = openat(output->directory, ".", flags, mode);
 	if (fd >= 0 && !can_be_linked(fd)) {
@@ -232,11 +223,7 @@ rename_over(const struct output *output)
 static int
 link_over(struct output *output, int fd)
 {
-	char path[32];
-
-	snprintf(path, sizeof(path), OUTPUT_OWN_FD, fd);
-	if (linkat(AT_FDCWD, path, output->directory, output->name,
-		    AT_SYMLINK_FOLLOW) == 0)
+	if (output_link(fd, output->directory, output->name) == 0)
 		return 0;
 	if (errno != EEXIST || !output->how.force)
 		return -1;

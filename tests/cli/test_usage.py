@@ -122,7 +122,7 @@ def test_a_rate_needs_a_unit(hone, small, out, command):
         assert hone.misused(command, "--rate-limit", number, small, *last) == (
             f"hone: --rate-limit: '{number}' is {number} bytes a second; add "
             f"a unit: {number}M is {number} MiB/s")
-    assert "is not a valid number of bytes" in hone.misused(
+    assert "is not a valid size" in hone.misused(
         command, "--rate-limit", "0k", small, *last)
     assert not os.listdir(out)
     hone.ok(command, "--rate-limit", "1024k", small, *last)
