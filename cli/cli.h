@@ -132,8 +132,6 @@ int cli_for_each(
 struct hint_row {
 	unsigned commands;
 	const char *word;
-	/* values of the option in qemu-img */
-	int values;
 	const char *hint;
 };
 
@@ -149,20 +147,15 @@ bool cli_has_group(enum group_id group, unsigned where);
 
 /*
  * options/parse.c: parse the options of `where` (IN_GLOBAL or one command's
- * bit). Returns 0, or CLI_USAGE after one line for each invalid option.
+ * bit). Returns 0, or a status after a message about the first invalid option.
  */
 int cli_parse(struct cli *cli, unsigned where, int argc, char **argv);
 
 /* options/refuse.c: messages about invalid words of the command line. */
 int cli_refuse_command(const char *name);
-/* One line; a letter behind a dash, or a word that begins with two and may hold
- * a value. */
-void cli_refuse_word(unsigned where, const char *word);
-/*
- * Returns whether the word is an option of qemu-img whose value is the next
- * word.
- */
-bool cli_hint_takes_value(unsigned where, const char *word);
+/* A letter behind a dash, or a word that begins with two and may hold a value.
+ * cli is NULL before the command. */
+int cli_refuse_word(const struct cli *cli, const char *word);
 /* Returns the hint for the first length bytes of a word, or NULL. */
 const char *cli_find_hint(unsigned where, const char *word, size_t length);
 /*

@@ -9,15 +9,13 @@
 
 struct parser {
 	struct cli *cli;
+	/* cli, or NULL before the command */
+	const struct cli *scope;
 	unsigned where;
 	int argc;
 	char **argv;
 	/* the next word */
 	int at;
-	bool wrong;
-	/* the first words that were refused: each has one message */
-	char refused[32][64];
-	int n_refused;
 };
 
 static const struct alias {
@@ -64,34 +62,6 @@ find_name(unsigned where, const char *name, size_t length)
 	return several ? -1 : found;
 }
 
-/* Returns whether a word, up to its value, is refused for the first time. */
-static bool
-is_first(struct parser *p, const char *word)
-{
-	const int most = sizeof(p->refused) / sizeof(p->refused[0]);
-	char text[sizeof(p->refused[0])];
-
-	p->wrong = true;
-	snprintf(text, sizeof(text), "%.*s", (int)strcspn(word, "="), word);
-	for (int i = 0; i < p->n_refused; i++)
-		if (strcmp(p->refused[i], text) == 0)
-			return false;
-	if (p->n_refused < most)
-		memcpy(p->refused[p->n_refused++], text, sizeof(text));
-	return true;
-}
-
-/* An option of qemu-img may have a value, which is then no operand. */
-static void
-refuse(struct parser *p, const char *word, bool has_value)
-{
-	if (is_first(p, word))
-		cli_refuse_word(p->where, word);
-	if (!has_value && p->at < p->argc &&
-		cli_hint_takes_value(p->where, word))
-		p->at++;
-}
-
 /* -o A -o B means -o A,B. */
 static int
 join(struct cli *cli, const char *value)
@@ -122,9 +92,7 @@ set_value(struct parser *p, int id, const char *rest, const char *word)
 	} else if (next) {
 		p->at++;
 	} else {
-		p->wrong = true;
-		cli_fail(NULL, "'%s' needs a value", word);
-		return 0;
+		return cli_usage(p->scope, "'%s' needs a value", word);
 	}
 	if (id == OPTION_CREATE)
 		return join(p->cli, next);
@@ -139,16 +107,14 @@ parse_name(struct parser *p, const char *word)
 	const char *rest = word[length] ? word + length + 1 : NULL;
 	int id = find_name(p->where, word + 2, length - 2);
 
-	if (id < 0) {
-		refuse(p, word, rest);
-		return 0;
-	}
+	if (id < 0)
+		return cli_refuse_word(p->scope, word);
 	if (cli_options[id].value)
 		return set_value(p, id, rest, word);
-	if (!rest)
-		p->cli->option[id] = "";
-	else if (is_first(p, cli_options[id].name))
-		cli_fail(NULL, "'--%s' takes no value", cli_options[id].name);
+	if (rest)
+		return cli_usage(p->scope, "'--%s' takes no value",
+			cli_options[id].name);
+	p->cli->option[id] = "";
 	return 0;
 }
 
@@ -159,16 +125,12 @@ parse_letters(struct parser *p, const char *word)
 		const char text[] = {'-', *c, '\0'};
 		const char *rest = c[1] ? c + 1 : NULL;
 		int id = find_letter(p->where, *c);
-		const char *value = id < 0 ? NULL : cli_options[id].value;
-		if (id < 0) {
-			refuse(p, text, rest);
-			if (cli_hint_takes_value(p->where, text))
-				return 0;
-		} else if (value && !(value[0] == '[' && rest)) {
+		if (id < 0)
+			return cli_refuse_word(p->scope, text);
+		const char *value = cli_options[id].value;
+		if (value && !(value[0] == '[' && rest))
 			return set_value(p, id, rest, word);
-		} else {
-			p->cli->option[id] = "";
-		}
+		p->cli->option[id] = "";
 	}
 	return 0;
 }
@@ -177,6 +139,7 @@ int
 cli_parse(struct cli *cli, unsigned where, int argc, char **argv)
 {
 	struct parser p = {.cli = cli,
+		.scope = where == IN_GLOBAL ? NULL : cli,
 		.where = where,
 		.argc = argc,
 		.argv = argv,
@@ -202,9 +165,6 @@ cli_parse(struct cli *cli, unsigned where, int argc, char **argv)
 	}
 	while (p.at < argc)
 		cli->operands[cli->n_operands++] = argv[p.at++];
-	if (rc == 0 && p.wrong)
-		return cli_point_at_help(
-			global ? NULL : cli_commands[cli->command].name);
 	return rc;
 }
 
@@ -228,7 +188,7 @@ const struct option_row cli_options[OPTION_COUNT] = {
 };
 
 const struct hint_row cli_hints[] = {
-#define HONE_HINT(commands, word, values, hint) {commands, word, values, hint},
+#define HONE_HINT(commands, word, hint) {commands, word, hint},
 #include "options.def"
 };
 

@@ -32,16 +32,15 @@ cli_refuse_command(const char *name)
 }
 
 /* Print that the first bytes of a word are not an option there, and a hint. */
-static void
-complain(unsigned where, const char *word, size_t length, const char *before,
-	const char *hint)
+static int
+complain(const struct cli *cli, const char *word, size_t length,
+	const char *before, const char *hint)
 {
-	const char *command = where == IN_GLOBAL
-				      ? NULL
-				      : cli_commands[__builtin_ctz(where)].name;
+	const char *command = cli ? cli_commands[cli->command].name : NULL;
 
-	cli_fail(NULL, "'%.*s' is not an option of hone%s%s%s%s", (int)length,
-		word, command ? " " : "", command ? command : "", before, hint);
+	return cli_usage(cli, "'%.*s' is not an option of hone%s%s%s%s",
+		(int)length, word, command ? " " : "", command ? command : "",
+		before, hint);
 }
 
 /* List the options that begin with the word. Returns their number. */
@@ -93,42 +92,30 @@ find_hint(unsigned where, const char *word, size_t length)
 	return found;
 }
 
-bool
-cli_hint_takes_value(unsigned where, const char *word)
+int
+cli_refuse_word(const struct cli *cli, const char *word)
 {
-	size_t length = strcspn(word, "=");
-	const struct hint_row *row = find_hint(where, word, length);
-
-	return row && row->values && word[length] == '\0';
-}
-
-void
-cli_refuse_word(unsigned where, const char *word)
-{
+	unsigned where = cli ? 1u << cli->command : IN_GLOBAL;
 	/* After the dashes, before a value. */
 	size_t length = strcspn(word, "=");
 	char list[256], text[CLI_SUGGESTION], name[32];
 	struct suggestion suggestion;
 
 	if (length > 2 && list_options(where, word + 2, length - 2, list,
-				  sizeof(list)) > 1) {
-		cli_fail(NULL, "'%.*s' is ambiguous: %s", (int)length, word,
-			list);
-		return;
-	}
+				  sizeof(list)) > 1)
+		return cli_usage(cli, "'%.*s' is ambiguous: %s", (int)length,
+			word, list);
 	const struct hint_row *row = find_hint(where, word, length);
-	if (row) {
-		complain(where, word, length, ": ", row->hint);
-		return;
-	}
+	if (row)
+		return complain(cli, word, length, ": ", row->hint);
 	snprintf(name, sizeof(name), "%.*s", length > 2 ? (int)length - 2 : 0,
 		word + 2);
 	suggest_begin(&suggestion, name);
 	for (int id = 0; id < OPTION_COUNT; id++)
 		if ((cli_options[id].commands & where) && cli_options[id].help)
 			suggest_offer(&suggestion, cli_options[id].name);
-	complain(
-		where, word, length, "", suggest_text(&suggestion, "--", text));
+	return complain(
+		cli, word, length, "", suggest_text(&suggestion, "--", text));
 }
 
 static bool

@@ -294,49 +294,23 @@ def test_who_comes_from_qemu_img_is_told_what_to_type(hone, small, command):
         assert told in said
 
 
-def test_all_unknown_options_are_answered_at_once(hone, small, out):
-    """One line each. What takes a value there takes it here, so that it is no
-    operand."""
-    done = hone.run("convert", "-B", "base", "-Fqcow2", "--frobnicate", "-y",
-                    "--object", "secret,id=a", "--salvage=1", "-O", "raw",
-                    small, out / "d")
-    assert (done.returncode, done.stdout) == (2, b"")
-    lines = done.stderr.decode().splitlines()
-    assert [line.split("'")[1] for line in lines[:-1]] == [
-        "-B", "-F", "--frobnicate", "-y", "--object", "--salvage"]
-    assert all("is not an option of hone convert" in line for line in lines[:-1])
-    assert lines[-1] == "Try 'hone convert --help'."
-    for words in ["-B"], ["--object"]:
-        assert f"'{words[0]}' is not an option of hone convert: " in (
-            hone.misused("convert", *words))
-    assert not os.listdir(out)
-
-
 @pytest.mark.parametrize("words, named", [
-    (["-zz"], ["-z"]), (["-zyz", "-y"], ["-z", "-y"]),
-    (["-F", "raw", "-Fraw"], ["-F"]),
-    (["--frob", "--frob=1", "--frobs"], ["--frob", "--frobs"]),
-    (["--compress=1", "--comp=2"], ["--compress"]),
-    (["--salvage", "--salvage=1"], ["--salvage"]),
-    (["--for", "--for=x"], ["--for"])], ids=str)
-def test_the_same_complaint_is_made_once(hone, small, out, words, named):
-    done = hone.run("convert", *words, small, out / "d")
-    assert (done.returncode, done.stdout) == (2, b"")
-    *lines, last = done.stderr.decode().splitlines()
-    assert [line.split("'")[1] for line in lines] == named
-    assert last == "Try 'hone convert --help'."
+    (["-zy"], "-z"), (["-qB", "base"], "-B"), (["-Fqcow2"], "-F"),
+    (["--frob=1", "-z"], "--frob"), (["--salvage=1"], "--salvage"),
+    (["--object", "--frob"], "--object")], ids=str)
+def test_the_first_unknown_option_is_answered(hone, small, out, words, named):
+    said = hone.misused("convert", *words, small, out / "d")
+    assert said.startswith(f"hone: '{named}' is not an option of hone convert")
+    assert not os.listdir(out)
 
 
 def test_only_options_make_an_abbreviation_ambiguous(hone, small, out):
     """Not what hone has no option for: --target-image-opts, --object."""
     hone.ok("convert", "-q", "--target-i", small, out / "a")
     hone.ok("convert", "-q", "--target-c", "none", small, out / "b")
-    done = hone.run("convert", "--o", "--frob", small, out / "d")
-    assert done.stderr.decode().splitlines()[:-1] == [
+    assert hone.misused("convert", "--o", small, out / "d") == (
         "hone: '--o' is ambiguous: --output-format, --oci-type, --options, "
-        "--out-of-order, --oci-annotation",
-        "hone: '--frob' is not an option of hone convert"]
-    # The next word is the value, of the abbreviation too.
+        "--out-of-order, --oci-annotation")
     for word in "--object", "--ob":
         said = hone.misused("convert", word, "--frob", small, out / "d")
         assert (f"'{word}' is not an option of hone convert: hone does not "
