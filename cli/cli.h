@@ -53,22 +53,13 @@ enum group_id {
 	GROUP_COUNT
 };
 
-#define HONE_ALIAS(...) +1
-enum {
-	ALIAS_COUNT = 0
-#include "options.def"
-};
-
-#define HONE_HINT(...) +1
-enum {
-	HINT_COUNT = 0
-#include "options.def"
-};
-
 #define IN(name) (1u << COMMAND_##name)
 /* Commands that only read an image, and those that read one. */
 #define IN_READ (IN(map) | IN(info) | IN(compare) | IN(check) | IN(digest))
 #define IN_IMAGE (IN(convert) | IN_READ)
+/* Commands that read the whole disk, and those that show their progress. */
+#define IN_DISK (IN(convert) | IN(map) | IN(compare) | IN(digest))
+#define IN_PROGRESS (IN(convert) | IN(compare) | IN(digest))
 /* Before the command. */
 #define IN_GLOBAL (1u << COMMAND_COUNT)
 
@@ -140,7 +131,7 @@ extern const struct command_row cli_commands[COMMAND_COUNT];
 extern const struct group_row cli_groups[GROUP_COUNT];
 extern const struct option_row cli_options[OPTION_COUNT];
 /* Ends with a NULL word. */
-extern const struct hint_row cli_hints[HINT_COUNT + 1];
+extern const struct hint_row cli_hints[];
 const struct command_row *cli_command(const char *name, size_t length);
 /* Returns whether the group has an option of the commands that is shown. */
 bool cli_has_group(enum group_id group, unsigned where);

@@ -223,16 +223,6 @@ print_text(const struct facts *facts)
 	image_info(facts->source, text_field, &depth);
 }
 
-/* A fault is reported after the fields of the header. */
-static int
-finish(const struct facts *facts)
-{
-	const struct image_error *fault = facts->source->fault;
-	int rc = cli_flush_stdout();
-
-	return rc == 0 && fault ? cli_image_fail(facts->name, fault) : rc;
-}
-
 static int
 show(const struct cli *cli, int operand)
 {
@@ -253,7 +243,10 @@ show(const struct cli *cli, int operand)
 	else
 		print_text(&facts);
 	if (rc == 0)
-		rc = finish(&facts);
+		rc = cli_flush_stdout();
+	/* After the fields of the header. */
+	if (rc == 0 && facts.source->fault)
+		rc = cli_image_fail(facts.name, facts.source->fault);
 	image_close(facts.source);
 	return rc;
 }

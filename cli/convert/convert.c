@@ -116,26 +116,19 @@ convert_to_stdout(const struct job *job)
 }
 
 /*
- * Returns whether the disguise is looked for in what was written: the source is
- * read once, or its server may change its answer, or a layout rounds the size
- * up, so that another sector is the last one.
+ * As refuse_disguised(), of what was written, after image_finish(): the source
+ * is read once, or its server may change its answer, or a layout rounds the
+ * size up, so that another sector is the last one.
  */
-static bool
-judges_written(const struct job *job)
-{
-	return !job->cli->option[OPTION_ALLOW_DISGUISED] &&
-	       (job->src->forward || job->src->served ||
-		       (job->layout.path &&
-			       image_sink_size(job->dst) > job->src->size));
-}
-
-/* As refuse_disguised(), after image_finish(). */
 static int
 refuse_written(struct job *job, struct image_error *err)
 {
 	struct image_disguise disguise;
+	bool rounded =
+		job->layout.path && image_sink_size(job->dst) > job->src->size;
 
-	if (!judges_written(job))
+	if (job->cli->option[OPTION_ALLOW_DISGUISED] ||
+		!(job->src->forward || job->src->served || rounded))
 		return 0;
 	int rc = image_disguise_written(job->dst, &disguise, err);
 	if (rc < 0 || !disguise.name)

@@ -177,16 +177,6 @@ format_of_name(const struct job *job, enum image_packing *packing)
 	return format;
 }
 
-/* Returns the last suffix of a name that begins in its first bytes, or the last
- * one of all if they have none. */
-static const char *
-last_suffix(const char *name, size_t length)
-{
-	const char *suffix = memrchr(name, '.', length);
-
-	return suffix && !strchr(suffix, '/') ? suffix : strrchr(name, '.');
-}
-
 /* Set the format by -O or by the name, and *packing by the name. */
 static int
 parse_format(struct job *job, enum image_packing *packing)
@@ -225,10 +215,14 @@ parse_format(struct job *job, enum image_packing *packing)
 		image_packing_by_suffix(job->name, &length);
 	bool writable = image_packing_writable(by_name);
 	bool packs = by_name != IMAGE_PACKING_NONE && !writable;
+	/* the one before a packing that is written */
+	const char *suffix =
+		memrchr(job->name, '.', writable ? length : strlen(job->name));
+	if (!suffix || strchr(suffix, '/'))
+		suffix = strrchr(job->name, '.');
 	return cli_fail(job->name,
 		"suffix '%s' means a %s that hone cannot write; %s one of: %s",
-		last_suffix(job->name, writable ? length : strlen(job->name)),
-		packs ? "packing" : "format",
+		suffix, packs ? "packing" : "format",
 		packs ? "a name with '.zst' or '.gz' is packed; or add" : "add",
 		cli_list_formats(list, "-O ", true));
 }

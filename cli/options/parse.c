@@ -22,7 +22,7 @@ static const struct alias {
 	unsigned commands;
 	const char *word;
 	enum option_id id;
-} aliases[ALIAS_COUNT] = {
+} aliases[] = {
 #define HONE_ALIAS(commands, word, id) {commands, word, OPTION_##id},
 #include "options.def"
 };
@@ -44,7 +44,7 @@ find_name(unsigned where, const char *name, size_t length)
 	int found = -1;
 	bool several = false;
 
-	for (size_t i = 0; i < ALIAS_COUNT; i++)
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
 		if ((aliases[i].commands & where) &&
 			strlen(aliases[i].word) == length &&
 			memcmp(aliases[i].word, name, length) == 0)
@@ -190,6 +190,7 @@ const struct option_row cli_options[OPTION_COUNT] = {
 const struct hint_row cli_hints[] = {
 #define HONE_HINT(commands, word, hint) {commands, word, hint},
 #include "options.def"
+	{0, NULL, NULL},
 };
 
 const struct command_row *

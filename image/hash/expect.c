@@ -2,6 +2,7 @@
 /* The digest that an image has to have: found in a list, and compared. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -120,6 +121,14 @@ image_expect_in_list(struct image_expect *expect, const char *list,
 	return rc;
 }
 
+const char *
+image_hash_text(const unsigned char *bytes, size_t length, char *text)
+{
+	for (size_t i = 0; i < length; i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	return text;
+}
+
 int
 image_expect_check(const struct image_expect *expect,
 	const unsigned char *digest, const char *name, const char *what,
@@ -136,5 +145,83 @@ image_expect_check(const struct image_expect *expect,
 		image_hash_text(digest, length, text[0]),
 		image_hash_text(expect->bytes, length, text[1]));
 	err->refused = true;
+	return rc;
+}
+
+/* The digest of the bytes of a sequence, which has to be that expected. */
+
+struct expect_tap {
+	struct image_tap tap;
+	struct image_expect expect;
+	struct image_hash *hash;
+	char *name;
+};
+
+static int
+verify(struct expect_tap *t, struct image_error *err)
+{
+	unsigned char digest[IMAGE_DIGEST_MAX];
+	int rc = image_hash_end(t->hash, digest, err);
+
+	return rc == 0 ? image_expect_check(
+				 &t->expect, digest, t->name, "the file", err)
+		       : rc;
+}
+
+static int
+expect_see(struct image_tap *tap, const void *bytes, size_t length,
+	struct image_error *err)
+{
+	struct expect_tap *t = (struct expect_tap *)tap;
+
+	return length ? image_hash_add(t->hash, bytes, length, err)
+		      : verify(t, err);
+}
+
+static void
+expect_close(struct image_tap *tap)
+{
+	struct expect_tap *t = (struct expect_tap *)tap;
+
+	image_hash_destroy(t->hash);
+	free(t->name);
+	free(t);
+}
+
+int
+image_tap_expect(const struct image_expect *expect, const char *name,
+	struct image_tap **out, struct image_error *err)
+{
+	struct expect_tap *t = calloc(1, sizeof(*t));
+	int rc;
+
+	*out = NULL;
+	if (!t)
+		return image_no_memory(err);
+	t->tap.see = expect_see;
+	t->tap.close = expect_close;
+	t->expect = *expect;
+	t->name = strdup(name);
+	rc = t->name ? image_hash_create(&t->hash, expect->algorithm, err)
+		     : image_no_memory(err);
+	if (rc < 0) {
+		expect_close(&t->tap);
+		return rc;
+	}
+	*out = &t->tap;
+	return 0;
+}
+
+int
+image_blocks_expect(struct image_store **store,
+	const struct image_expect *expect, uint64_t memory,
+	struct image_error *err)
+{
+	struct image_tap *tap;
+
+	int rc = image_tap_expect(expect, (*store)->name, &tap, err);
+	if (rc == 0)
+		return image_blocks_once(store, memory, tap, err);
+	image_store_close(*store);
 	return rc;
 }

@@ -6,8 +6,8 @@
  * hash, one thread at a time.
  *
  *   evp.c      digests by OpenSSL; no_evp.c: a build without OpenSSL
- *   expect.c   the digest that an image has to have: found in a list, compared;
- *              tap.c: computed of the bytes that pass
+ *   expect.c   the digest that an image has to have: found in a list, compared,
+ *              computed of the bytes that pass
  *   sums.c     lists such as SHA256SUMS; line.c: a line of one, and parts of
  *              texts; the rows of algorithms.def
  */
