@@ -7,9 +7,14 @@
 #include <unistd.h>
 #include "cli.h"
 
+/* Not on mips. */
+#ifndef SIGSTKFLT
+#define SIGSTKFLT SIGPWR
+#endif
+
 /* Signals that end a process by default, except crashes. */
 static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGALRM,
-	SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR};
+	SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR, SIGSTKFLT};
 
 /* A file to remove: valid while its name is not NULL. */
 static atomic_int doomed_directory;

@@ -4,7 +4,6 @@
  * folder has a temporary name until all of them are synced, with signals
  * blocked, so that only a crash leaves it behind.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,72 +15,18 @@
 
 static const char *const inside[] = {"blobs", "blobs/sha256"};
 
-static int
-refuse_old(struct output *output)
-{
-	return output_refuse(output, "exists and is not an empty folder");
-}
-
-/* Fail if the rename would fail after the copy. */
-static int
-judge_empty(struct output *output, int fd)
-{
-	if (strcmp(output->name, ".") == 0 ||
-		(output_attributes(fd) & STATX_ATTR_MOUNT_ROOT))
-		return output_refuse(output,
-			"is a mount point or ends with '.', and cannot be "
-			"replaced; name a new folder in it");
-	if (fstat(fd, &output->old.st) < 0)
-		return output_refuse(
-			output, "cannot be examined: %s", strerror(errno));
-	output->old.fd = fd;
-	int rc = output_may_replace(output);
-	output->old.fd = -1;
-	return rc;
-}
-
-int
-output_judge_folder(struct output *output)
-{
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	const struct dirent *entry;
-	int entries = 0;
-
-	if (output_attributes(output->directory) & STATX_ATTR_APPEND)
-		return output_refuse(output,
-			"its directory is append-only, and a folder needs a "
-			"temporary name");
-	int fd = openat(output->directory, output->name, flags);
-	if (fd < 0)
-		return errno == ENOENT ? 0 : refuse_old(output);
-	DIR *folder = fdopendir(fd);
-	if (!folder) {
-		close(fd);
-		return output_refuse(output, "out of memory");
-	}
-	/* "." and ".." */
-	do
-		entry = readdir(folder);
-	while (entry && ++entries <= 2);
-	int rc = entries <= 2 ? judge_empty(output, dirfd(folder))
-			      : refuse_old(output);
-	closedir(folder);
-	return rc;
-}
-
 void
 output_remove_folder(const struct output *output, const char *name)
 {
 	int fd = openat(output->directory, name,
 		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	for (int i = 0; fd >= 0 && i < IMAGE_LAYOUT_FILES; i++)
+	/* Without a descriptor, these calls fail. */
+	for (int i = 0; i < IMAGE_LAYOUT_FILES; i++)
 		unlinkat(fd, output->layout->files[i].name, 0);
-	if (fd >= 0) {
-		unlinkat(fd, inside[1], AT_REMOVEDIR);
-		unlinkat(fd, inside[0], AT_REMOVEDIR);
-		close(fd);
-	}
+	unlinkat(fd, inside[1], AT_REMOVEDIR);
+	unlinkat(fd, inside[0], AT_REMOVEDIR);
+	close(fd);
 	unlinkat(output->directory, name, AT_REMOVEDIR);
 }
 
@@ -155,49 +100,20 @@ fill(struct output *output, int folder, const char *file)
 	return rc == 0 ? sync_folder(folder, ".") : rc;
 }
 
-/*
- * Returns the mode of the new folder, without the permissions that the group
- * and others lack for the folder that it replaces. That one may have another
- * owner, another group and an ACL.
- */
-static mode_t
-folder_mode(struct output *output)
-{
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	int fd = openat(output->directory, output->name, flags);
-	struct stat old;
-	mode_t mode = 0700;
-
-	if (fd < 0)
-		return errno == ENOENT ? 0777 : mode;
-	if (fstat(fd, &old) == 0)
-		mode |= mode_restrict(output_mode_of(fd, &old),
-			old.st_uid == geteuid(),
-			old.st_gid == output_group(output));
-	close(fd);
-	return mode;
-}
-
 /* Make the folder, fill it, and give it its name. Returns -1 with errno. */
 static int
 publish(struct output *output, const char *file)
 {
 	int at = output->directory;
-	mode_t mode = folder_mode(output);
+
 	if (output_draw_name(output) < 0 ||
-		mkdirat(at, output->temporary, mode) < 0)
+		mkdirat(at, output->temporary, 0777) < 0)
 		return -1;
 	int folder = openat(at, output->temporary,
 		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int rc = folder < 0 ? -1 : 0;
-	/* Users of a default ACL might not have had the old folder. What is
-	 * left are bits of the mode. */
-	if (rc == 0 && mode != 0777)
-		rc = output_remove_acls(folder);
+	int rc = folder < 0 ? -1 : fill(output, folder, file);
 	if (rc == 0)
-		rc = fill(output, folder, file);
-	if (rc == 0)
-		rc = renameat(at, output->temporary, at, output->name);
+		rc = output_rename(output);
 	int code = errno;
 	if (folder >= 0)
 		close(folder);
@@ -224,7 +140,7 @@ output_publish_folder(struct output *output)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (rc == 0)
 		return 0;
-	if (code == ENOTEMPTY || code == EEXIST || code == ENOTDIR)
-		return refuse_old(output);
+	if (code == EEXIST)
+		return output_refuse(output, OUTPUT_FOLDER_EXISTS);
 	return output_refuse(output, "cannot be created: %s", strerror(code));
 }

@@ -97,7 +97,13 @@ acl_least(const unsigned char *acl, size_t size)
 	return least;
 }
 
-mode_t
+/*
+ * The nine permission bits of a copy that may get another owner or group, of a
+ * file without an ACL. The new group must not get the permissions of the old
+ * group. A user without access by the bits of the old owner or group must not
+ * get access by other bits.
+ */
+static mode_t
 mode_restrict(mode_t mode, bool keeps_owner, bool keeps_group)
 {
 	mode_t owner = mode >> 6 & 7, group = mode >> 3 & 7, other = mode & 7;
@@ -269,8 +275,10 @@ with_both(mode_t mode, mode_t bits)
 	return (mode & 0700) | bits << 3 | bits;
 }
 
-mode_t
-output_mode_of(int fd, const struct stat *st)
+/* Returns the mode of a file. If it has an ACL, group and others get what each
+ * of its entries gives. */
+static mode_t
+mode_of(int fd, const struct stat *st)
 {
 	mode_t mode = st->st_mode & 0777;
 	void *acl = malloc(XATTR_SIZE_MAX);
@@ -286,18 +294,6 @@ output_mode_of(int fd, const struct stat *st)
 	return mode;
 }
 
-int
-output_remove_acls(int fd)
-{
-	static const char *const names[] = {ACL, DEFAULT_ACL};
-
-	for (int i = 0; i < 2; i++)
-		if (fremovexattr(fd, names[i]) < 0 &&
-			!attribute_is_absent(errno))
-			return -1;
-	return 0;
-}
-
 static void
 visit(void *opaque, int fd)
 {
@@ -306,7 +302,7 @@ visit(void *opaque, int fd)
 	mode_t mode = 0600;
 
 	if (fstat(fd, &st) == 0)
-		mode = output_mode_of(fd, &st) & 0666;
+		mode = mode_of(fd, &st) & 0666;
 	else
 		st = (struct stat){.st_uid = (uid_t)-1, .st_gid = (gid_t)-1};
 	/* The old group and the old owner are others for the new file, and

@@ -100,12 +100,6 @@ check_attributes(struct output *output)
 }
 
 int
-output_may_replace(struct output *output)
-{
-	return check_sticky(output) < 0 ? -1 : check_attributes(output);
-}
-
-int
 output_judge(struct output *output)
 {
 	struct stat st;
@@ -113,14 +107,19 @@ output_judge(struct output *output)
 	if (output->old.fd >= 0)
 		close(output->old.fd);
 	output->old.fd = -1;
-	if (output->how.folder)
-		return output_judge_folder(output);
+	if (output->how.folder &&
+		(output_attributes(output->directory) & STATX_ATTR_APPEND))
+		return output_refuse(output,
+			"its directory is append-only, and a folder needs a "
+			"temporary name");
 	if (fstatat(output->directory, output->name, &st, AT_SYMLINK_NOFOLLOW) <
 		0)
 		return errno == ENOENT
 			       ? 0
 			       : output_refuse(output, "cannot be created: %s",
 					 strerror(errno));
+	if (output->how.folder)
+		return output_refuse(output, OUTPUT_FOLDER_EXISTS);
 	/* Before open(), which has side effects on some devices. */
 	if (!S_ISREG(st.st_mode))
 		return refuse_kind(output, st.st_mode);
@@ -132,7 +131,7 @@ output_judge(struct output *output)
 	if (!output->how.force)
 		return output_refuse(
 			output, "already exists; --force replaces it");
-	if (output_may_replace(output) < 0)
+	if (check_sticky(output) < 0 || check_attributes(output) < 0)
 		return -1;
 	/* A file that may not be read cannot be locked for reading. */
 	if (!output->old.readable)

@@ -18,9 +18,6 @@
 #ifndef STATX_ATTR_APPEND
 #define STATX_ATTR_APPEND 0x20
 #endif
-#ifndef STATX_ATTR_MOUNT_ROOT
-#define STATX_ATTR_MOUNT_ROOT 0x2000
-#endif
 
 /* refuse.c: set output->text; returns -1. */
 __attribute__((format(printf, 2, 3))) int output_refuse(
@@ -33,9 +30,6 @@ int output_check_place(struct output *output);
 
 /* old.c: open an existing file, and refuse a file that must not be replaced. */
 int output_judge(struct output *output);
-/* Fail if output->old is of another user in a sticky directory, or chattr(1)
- * made it or its directory one that stays. */
-int output_may_replace(struct output *output);
 /* Returns true if the name still belongs to the file that was judged. */
 bool output_judged(const struct output *output);
 
@@ -67,29 +61,18 @@ const char *output_path(char path[OUTPUT_PATH_TEXT], int fd);
 /* Give the open file a name that does not exist. Returns -1 with errno. */
 int output_link(int fd, int directory, const char *name);
 
-/* folder.c: the same for how.folder: fail if there is a folder that is not
- * empty, and give the new one its name; remove one of that name. */
-int output_judge_folder(struct output *output);
+/* Give the temporary name the final one; without how.force, fail with EEXIST.
+ */
+int output_rename(const struct output *output);
+
+/* folder.c: the same for how.folder; and remove a folder of that name. */
 int output_publish_folder(struct output *output);
 void output_remove_folder(const struct output *output, const char *name);
+#define OUTPUT_FOLDER_EXISTS "exists; an OCI layout needs a new folder"
 
 /* output.c: remove the new file. */
 void output_discard(struct output *output);
 /* output.c: fsync(), again after a signal. */
 int output_sync(int fd);
-
-/*
- * inherit.c: the nine permission bits of a copy that may get another owner or
- * group, of a file without an ACL. The new group must not get the permissions
- * of the old group. A user without access by the bits of the old owner or group
- * must not get access by other bits.
- */
-mode_t mode_restrict(mode_t mode, bool keeps_owner, bool keeps_group);
-/* Returns the mode of a file or a folder. If it has an ACL, group and others
- * get what each of its entries gives. */
-mode_t output_mode_of(int fd, const struct stat *st);
-/* Remove the ACLs that a new folder has from its parent. Returns -1 with errno.
- */
-int output_remove_acls(int fd);
 
 #endif

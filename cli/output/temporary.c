@@ -182,9 +182,8 @@ output_make(struct output *output)
 	return make(output, output_mode(output, st.st_gid));
 }
 
-/* Give the file its name, and replace an existing file or fail with EEXIST. */
-static int
-rename_over(const struct output *output)
+int
+output_rename(const struct output *output)
 {
 	int at = output->directory;
 	struct stat st;
@@ -227,7 +226,7 @@ link_over(struct output *output, int fd)
 		return 0;
 	if (errno != EEXIST || !output->how.force)
 		return -1;
-	return take_name(output, fd, 0) < 0 ? -1 : rename_over(output);
+	return take_name(output, fd, 0) < 0 ? -1 : output_rename(output);
 }
 
 /*
@@ -255,7 +254,7 @@ output_publish(struct output *output)
 			close(again);
 		return -1;
 	}
-	rc = output->named ? rename_over(output) : link_over(output, again);
+	rc = output->named ? output_rename(output) : link_over(output, again);
 	int code = errno;
 	if (again >= 0)
 		close(again);
