@@ -297,7 +297,7 @@ int cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct);
 int cli_cache(const struct cli *cli, int operand, struct image_open *how);
 
 /*
- * options/suggest.c: begin with an unknown word, then offer all known words.
+ * options/refuse.c: begin with an unknown word, then offer all known words.
  * The text is "; did you mean BEFOREword?", or empty if no known word is
  * similar. Returns buf.
  */

@@ -28,13 +28,14 @@ int output_find_place(struct output *output, const char *name);
 /* Fail if the user's path no longer leads to the directory. */
 int output_check_place(struct output *output);
 
-/* old.c: open an existing file, and refuse a file that must not be replaced. */
+/* place.c: open an existing file, and refuse a file that must not be replaced.
+ */
 int output_judge(struct output *output);
 /* Returns true if the name still belongs to the file that was judged. */
 bool output_judged(const struct output *output);
 
 /*
- * old.c: returns the attributes of chattr(1) and others as STATX_ATTR_* of
+ * place.c: returns the attributes of chattr(1) and others as STATX_ATTR_* of
  * statx(2); 0 if unknown.
  */
 uint64_t output_attributes(int fd);
@@ -46,12 +47,10 @@ int output_inherit(struct output *output);
 gid_t output_group(const struct output *output);
 mode_t output_mode(const struct output *output, gid_t group);
 
-/* temporary.c: create the new file; later give the file its name. */
-int output_make(struct output *output);
-int output_publish(struct output *output);
 /*
- * Set output->temporary to ".NAME.hone-XXXXXX", with NAME shortened if needed.
- * output_abandon() frees the name. Returns -1 with errno and no message.
+ * output.c: set output->temporary to ".NAME.hone-XXXXXX", with NAME shortened
+ * if needed. output_abandon() frees the name. Returns -1 with errno and no
+ * message.
  */
 int output_draw_name(struct output *output);
 /* The path of a descriptor, in a buffer of the block. */
@@ -70,8 +69,6 @@ int output_publish_folder(struct output *output);
 void output_remove_folder(const struct output *output, const char *name);
 #define OUTPUT_FOLDER_EXISTS "exists; an OCI layout needs a new folder"
 
-/* output.c: remove the new file. */
-void output_discard(struct output *output);
 /* output.c: fsync(), again after a signal. */
 int output_sync(int fd);
 
