@@ -6,39 +6,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "output/output.h"
 
-/*
- * Resolve a link of /proc, such as the end of /dev/stdout, by its text: a new
- * file needs a directory. The text has to lead to the same file.
- */
-static int
-resolve_magic(
-	struct output *output, struct image_path *path, struct image_error *err)
-{
-	struct stat opened = path->st;
-	char text[PATH_MAX];
-
-	ssize_t n =
-		readlinkat(path->directory, path->name, text, sizeof(text) - 1);
-	image_path_close(path);
-	text[n < 0 ? 0 : n] = '\0';
-	if (text[0] == '/' && image_path_find(text, path, err) == 0 &&
-		path->fd >= 0 && path->st.st_dev == opened.st_dev &&
-		path->st.st_ino == opened.st_ino) {
-		path->is_link = true;
-		return 0;
-	}
-	return output_refuse(output,
-		"is a link to something that is not a file; '-' is the "
-		"standard output");
-}
-
+/* A new file needs a directory, which a link of /proc does not have. */
 static int
 find(struct output *output, const char *name, struct image_path *path)
 {
@@ -46,7 +20,10 @@ find(struct output *output, const char *name, struct image_path *path)
 
 	if (image_path_find(name, path, &err) < 0)
 		return output_refuse(output, "%s", err.text);
-	return path->is_magic ? resolve_magic(output, path, &err) : 0;
+	return path->is_magic ? output_refuse(output,
+					"is a link to an open file; '-' is the "
+					"standard output")
+			      : 0;
 }
 
 /*

@@ -203,13 +203,7 @@ def test_a_descriptor_is_a_destination(hone, small, work):
         assert file.read() == small.read_bytes()
         said = hone.fails("convert", "--force", "-O", "raw", small, path,
                           pass_fds=[file.fileno()])
-        assert said.endswith("is a link to something that is not a file; "
-                             "'-' is the standard output")
-    with open(work / "d", "w+b") as file:
-        path = f"/proc/self/fd/{file.fileno()}"
-        hone.ok("convert", "-q", "--force", "-O", "raw", small, path,
-                pass_fds=[file.fileno()])
-        assert_same(small, work / "d", "raw")
+        assert said.endswith("is a link to an open file; '-' is the standard output")
 
 
 def test_no_call_resolves_the_whole_path(hone, strace, small, work):
