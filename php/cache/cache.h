@@ -340,8 +340,6 @@ void php_hone_make_plain(char *text);
 void php_hone_write_head(
 	struct php_hone_entry *entry, zend_ulong hash, size_t len);
 
-/* ---- api/counters.c ---- */
-
 /* Adds to the int of a key, which is made if it does not exist. Returns false
  * if the value is not an int, or could not be stored. */
 bool php_hone_cache_add_to(zend_string *key, zend_long step,
@@ -367,7 +365,7 @@ struct php_hone_remember {
 	unsigned wait_ms;
 };
 
-/* `value` stays undefined if there is an exception. */
+/* `value` is null if there is an exception. */
 void php_hone_cache_remember(
 	zend_string *key, const struct php_hone_remember *how, zval *value);
 /* Releases the claims that a fatal error has left. */

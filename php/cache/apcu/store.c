@@ -154,6 +154,4 @@ PHP_FUNCTION(apcu_entry)
 	if (!php_hone_apcu_enabled())
 		return;
 	php_hone_cache_remember(key, &how, return_value);
-	if (Z_ISUNDEF_P(return_value))
-		ZVAL_NULL(return_value);
 }

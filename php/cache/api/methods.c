@@ -208,8 +208,6 @@ ZEND_METHOD(Hone_Cache, remember)
 	how.grace = (uint32_t)grace;
 	how.wait_ms = (unsigned)(wait * 1000.0);
 	php_hone_cache_remember(key, &how, return_value);
-	if (Z_ISUNDEF_P(return_value))
-		ZVAL_NULL(return_value);
 }
 
 ZEND_METHOD(Hone_Cache, clear)

@@ -45,12 +45,11 @@ call(const struct php_hone_remember *how, zend_string *key, zval *value)
 	how->fci->retval = value;
 	how->fci->param_count = 1;
 	how->fci->params = &argument;
-	ZVAL_UNDEF(value);
 	zend_call_function(how->fci, how->fcc);
 	zval_ptr_dtor(&argument);
 	if (EG(exception) || Z_ISUNDEF_P(value)) {
 		zval_ptr_dtor(value);
-		ZVAL_UNDEF(value);
+		ZVAL_NULL(value);
 		return false;
 	}
 	if (Z_ISREF_P(value))
@@ -76,7 +75,7 @@ compute(const struct php_hone_remember *how, zend_string *key, bool claimed,
 		/* __serialize() may have thrown. */
 		if (EG(exception)) {
 			zval_ptr_dtor(value);
-			ZVAL_UNDEF(value);
+			ZVAL_NULL(value);
 		}
 	}
 	if (claimed) {
