@@ -17,7 +17,6 @@ ZEND_TSRMLS_CACHE_DEFINE()
 ZEND_GET_MODULE(hone)
 #endif
 
-/* The macros of PHP for tables end without a semicolon. */
 /* clang-format off */
 PHP_INI_BEGIN()
 	STD_PHP_INI_ENTRY("hone.cpu_limit", "", PHP_INI_SYSTEM, OnUpdateString,
@@ -39,24 +38,23 @@ static void
 limit_cpu(const char *list)
 {
 	static const char separators[] = ", \t";
-	uint64_t allowed = 0;
+	uint64_t allowed = 0, feature;
+	char *names, *name, *rest;
 
 	if (list == NULL || list[0] == '\0')
 		return;
-	for (const char *name = list + strspn(list, separators);
-		*name != '\0';) {
-		size_t len = strcspn(name, separators);
-		uint64_t feature = hone_cpu_feature_by_name(name, len);
-		if (feature == 0 &&
-			!(len == 7 && memcmp(name, "generic", 7) == 0))
+	names = pestrdup(list, true);
+	for (name = strtok_r(names, separators, &rest); name != NULL;
+		name = strtok_r(NULL, separators, &rest)) {
+		feature = hone_cpu_feature_by_name(name, strlen(name));
+		if (feature == 0 && strcmp(name, "generic") != 0)
 			zend_error(E_WARNING,
-				"hone.cpu_limit: \"%.*s\" is not a CPU feature "
+				"hone.cpu_limit: \"%s\" is not a CPU feature "
 				"of libhone; the name is ignored",
-				(int)len, name);
+				name);
 		allowed |= feature;
-		name += len;
-		name += strspn(name, separators);
 	}
+	pefree(names, true);
 	hone_cpu_limit(allowed);
 }
 

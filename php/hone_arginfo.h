@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: e76477a1f560ce1271099c2d29e898925d21d9c7 */
+ * Stub hash: e541336be2aae8fdbc2e6487ce5d6f0e13a3c8b2 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_Hone_Cache___construct, 0, 0, 0)
 ZEND_END_ARG_INFO()

@@ -28,7 +28,6 @@ static PHP_INI_MH(on_shm_size)
 	return SUCCESS;
 }
 
-/* The macros of PHP for tables end without a semicolon. */
 /* clang-format off */
 PHP_INI_BEGIN()
 	BOOLEAN("enabled", "1", PHP_INI_SYSTEM, enabled)
