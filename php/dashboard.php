@@ -148,19 +148,6 @@ function keys(string $prefix): array
     return ['largest' => $tables['size'], 'hottest' => $tables['hits'], 'found' => $found, 'seen' => $seen, 'all' => $all];
 }
 
-/** Runs of equal parts as rectangles. */
-function map(string $map): string
-{
-    $svg = '';
-    foreach (str_split($map, MAP_COLUMNS) as $y => $row) {
-        preg_match_all('/(.)\1*/', $row, $runs, PREG_OFFSET_CAPTURE);
-        foreach ($runs[0] as [$run, $x]) {
-            $svg .= sprintf('<rect class="m%s" x="%d" y="%d" width="%d" height="9"/>', $run[0], $x * 10, $y * 10, strlen($run) * 10);
-        }
-    }
-    return $svg;
-}
-
 /** The attribute is the column by which the server has sorted; the script sorts by each. */
 function table(string $title, string $id, array $rows, bool $may_delete, string $by = '', string $none = 'No keys.'): string
 {
@@ -330,6 +317,7 @@ async function poll() {
     } catch (error) { document.getElementById("now").textContent = "no answer"; }
     setTimeout(poll, seconds * 1000);
 }
+map(last.map);
 setTimeout(poll, 500);
 JS;
 
@@ -408,7 +396,7 @@ if ($has_token && isset($_GET['key'])) {
 }
 $body .= '<section class="all"><h2>Memory <span class="quiet"><span id="f-fill">' . share($info['used'], $info['size']) . '</span> in use</span></h2>'
     . meter('fill', $info['used'], $info['size']) . '<svg id="map" viewBox="0 0 ' . MAP_COLUMNS * 10 . ' ' . MAP_ROWS * 10 . '" preserveAspectRatio="none" height="' . MAP_ROWS * 10
-    . '" role="img" aria-label="Map of the memory">' . map($first['map']) . '</svg><ul class="legend">';
+    . '" role="img" aria-label="Map of the memory"></svg><ul class="legend">';
 foreach ([1 => 'values', 2 => 'removed, but perhaps still in use: <span id="f-retired">' . bytes($info['retired']) . '</span>',
     0 => 'free; the largest block: <span id="f-largest_free">' . bytes($info['largest_free']) . '</span>', 3 => 'reserved by the cache'] as $kind => $text) {
     $body .= "<li><svg viewBox=\"0 0 1 1\" aria-hidden=\"true\"><rect class=\"m$kind\" width=\"1\" height=\"1\"/></svg>$text";

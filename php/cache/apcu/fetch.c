@@ -2,11 +2,13 @@
 /* apcu_fetch(), apcu_exists() and apcu_delete(). */
 #include "apcu.h"
 
+/* The result has the values of the keys that exist, or true for each. */
 static void
-fetch_each(zval *result, HashTable *keys)
+find_each(zval *result, HashTable *keys, bool fetches)
 {
 	zend_string *name;
 	zval *key, value;
+	bool found;
 
 	array_init(result);
 	ZEND_HASH_FOREACH_VAL(keys, key)
@@ -14,13 +16,18 @@ fetch_each(zval *result, HashTable *keys)
 		ZVAL_DEREF(key);
 		if (Z_TYPE_P(key) != IS_STRING) {
 			php_error_docref(NULL, E_WARNING,
-				"apc_fetch() expects a string or array of "
-				"strings.");
+				"apc_%s() expects a string or array of "
+				"strings.",
+				fetches ? "fetch" : "exists");
 			continue;
 		}
 		/* __wakeup() may assign to a reference that has the key. */
 		name = zend_string_copy(Z_STR_P(key));
-		if (php_hone_apcu_on() && php_hone_cache_fetch(name, &value))
+		ZVAL_TRUE(&value);
+		found = php_hone_apcu_on() &&
+			(fetches ? php_hone_cache_fetch(name, &value)
+				 : php_hone_cache_exists(name));
+		if (found)
 			zend_hash_update(Z_ARRVAL_P(result), name, &value);
 		zend_string_release(name);
 	}
@@ -38,7 +45,7 @@ HONE_FUNCTION(apcu_fetch)
 	HONE_ARG_ZVAL(success)
 	HONE_ARGS_END();
 	if (UNEXPECTED(Z_TYPE_P(key) == IS_ARRAY)) {
-		fetch_each(return_value, Z_ARRVAL_P(key));
+		find_each(return_value, Z_ARRVAL_P(key), true);
 	} else {
 		if (UNEXPECTED(Z_TYPE_P(key) != IS_STRING))
 			convert_to_string(key);
@@ -55,28 +62,6 @@ HONE_FUNCTION(apcu_fetch)
 		ZEND_TRY_ASSIGN_REF_BOOL(success, found);
 }
 
-static void
-exists_each(zval *result, HashTable *keys)
-{
-	zval *key, yes;
-
-	array_init(result);
-	ZVAL_TRUE(&yes);
-	ZEND_HASH_FOREACH_VAL(keys, key)
-	{
-		ZVAL_DEREF(key);
-		if (Z_TYPE_P(key) != IS_STRING)
-			php_error_docref(NULL, E_WARNING,
-				"apc_exists() expects a string or array of "
-				"strings.");
-		else if (php_hone_apcu_on() &&
-			 php_hone_cache_exists(Z_STR_P(key)))
-			zend_hash_update(
-				Z_ARRVAL_P(result), Z_STR_P(key), &yes);
-	}
-	ZEND_HASH_FOREACH_END();
-}
-
 HONE_FUNCTION(apcu_exists)
 {
 	zval *key;
@@ -85,7 +70,7 @@ HONE_FUNCTION(apcu_exists)
 	HONE_ARG_ZVAL(key)
 	HONE_ARGS_END();
 	if (Z_TYPE_P(key) == IS_ARRAY) {
-		exists_each(return_value, Z_ARRVAL_P(key));
+		find_each(return_value, Z_ARRVAL_P(key), false);
 		return;
 	}
 	if (Z_TYPE_P(key) != IS_STRING)

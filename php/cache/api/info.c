@@ -68,7 +68,7 @@ add_holders(struct php_hone_member *member, zval *info)
 	X(start, "start_time_seconds", "gauge",                                \
 		"When the pool was made or cleared, in seconds since 1970.")
 
-static const struct figure {
+static const struct {
 	const char *name, *metric, *type, *help;
 } figures[] = {
 #define FIGURE(name, metric, type, help) {#name, metric, type, help},
@@ -202,15 +202,6 @@ labels(smart_str *text, const char *name, const char *pool)
 	smart_str_appendc(text, '"');
 }
 
-static void
-metric(smart_str *text, const struct figure *of, const char *pool,
-	uint64_t value)
-{
-	head(text, of->metric, of->type, of->help);
-	labels(text, of->metric, pool);
-	smart_str_append_printf(text, "} %llu\n", (unsigned long long)value);
-}
-
 /* The slot makes lines unique: threads have one pid, and Prometheus rejects two
  * lines with equal labels. */
 static void
@@ -252,9 +243,15 @@ ZEND_METHOD(Hone_Cache, metrics)
 	if (member == NULL)
 		RETURN_EMPTY_STRING();
 	look(member, &info, numbers);
-	for (size_t i = 0; i < N_FIGURES; i++)
-		if (figures[i].metric != NULL)
-			metric(&text, &figures[i], info.name, numbers[i]);
+	for (size_t i = 0; i < N_FIGURES; i++) {
+		const char *name = figures[i].metric;
+
+		if (name == NULL)
+			continue;
+		head(&text, name, figures[i].type, figures[i].help);
+		labels(&text, name, info.name);
+		smart_str_append_printf(&text, "} %" PRIu64 "\n", numbers[i]);
+	}
 	holders(&text, member, info.name);
 	smart_str_0(&text);
 	RETURN_STR(text.s);
