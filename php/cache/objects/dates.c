@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The times of DateTime and DateTimeImmutable. PHP's __unserialize() parses
- * text for 7,000 instructions. Times of one zone between two of its changes
- * differ only in their numbers. So __unserialize() makes the first time of the
- * request, and later ones are its copies with other numbers. Nothing of a zone
- * comes from the store or from an earlier request, because the rules of a zone
- * may change.
- *
- * __unserialize() also makes each time that has a local time near a change of
- * its zone, where a local time may exist twice or not at all.
+ * The times of DateTime and DateTimeImmutable (docs/design/cache.md, "Dates").
+ * Times of one zone between two of its changes differ only in their numbers. So
+ * __unserialize() makes the first one, and later ones of the request are copies
+ * with other numbers.
  */
 #include "../cache.h"
 #include "ext/date/php_date.h"
@@ -16,7 +11,7 @@
 /* Zones that a request remembers, each between two of its changes. */
 #define ZONES 16
 
-/* Seconds before and after a change for which __unserialize() makes the times.
+/* Seconds around a change where a local time may exist twice, or not at all.
  * The offset of a zone is at most a day. */
 #define NEAR_CHANGE (2 * 86400)
 
@@ -121,8 +116,6 @@ days_before(unsigned year, unsigned month, unsigned day)
 	       days - 719468;
 }
 
-/* Returns false if the text is not what __serialize() of a usual date writes.
- */
 static bool
 read_text(const zend_string *text, struct date *date)
 {
@@ -180,10 +173,8 @@ read_data(const zval *data, struct date *date)
 
 /* ---- zones ---- */
 
-/*
- * The times around `time` for which the zone has one offset and one
- * abbreviation. Returns false if this is not in the table of its changes.
- */
+/* Sets the times for which the zone has one offset and one abbreviation.
+ * Returns false if the table of its changes does not have them. */
 static bool
 between_changes(const timelib_tzinfo *info, struct zone *zone)
 {
@@ -261,7 +252,6 @@ find(const struct date *date)
 	return NULL;
 }
 
-/* Makes a zone of the time, without its pointers. */
 static bool
 make_zone(struct zone *zone, const timelib_time *time, const struct date *date)
 {

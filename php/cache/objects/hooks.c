@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls __serialize() or __sleep() of the objects of a value, once for each
- * object and in the order of serialize(), and keeps the answers. A walk visits
- * the elements that serialize() would write. Each call may change the value. So
- * the walk holds a reference to each array and object that it visits, and reads
- * each element after the calls for earlier elements.
+ * object and in the order of serialize(), and keeps the answers. Each call may
+ * change the value. So the walk holds a reference to each array and object that
+ * it visits, and reads each element after the calls for earlier ones.
  *
  * The same walk without calls first looks for what only serialize() can store,
  * and keeps the way to each object that has a method. The walk with calls goes
@@ -94,10 +93,8 @@ meet(struct walk *walk, const void *address, enum meeting again)
 	return false;
 }
 
-/*
- * Whether a key is an integer as a string. unserialize() makes an integer of
- * the key. Only methods of classes in C, as SplFixedArray, return such arrays.
- */
+/* Such a key becomes an integer in unserialize(). Only methods of classes in C,
+ * as SplFixedArray, return such arrays. */
 static bool
 has_number_as_string(const zend_array *array)
 {
@@ -252,7 +249,6 @@ visit_properties(struct walk *walk, zend_object *object, uint32_t step)
 		visit_array(walk, object->properties, false, step);
 }
 
-/* Keeps the answer of an object. */
 static void
 add_answer(struct walk *walk, zend_object *object, const zval *data)
 {
@@ -269,7 +265,6 @@ add_answer(struct walk *walk, zend_object *object, const zval *data)
 	answers->n++;
 }
 
-/* Calls __serialize() of an object, and visits its answer. */
 static void
 visit_answer(struct walk *walk, zend_object *object)
 {
@@ -322,11 +317,8 @@ slot_of(zend_class_entry *class, zend_string *name)
 	return -1;
 }
 
-/*
- * Writes the places of the names, and the slots of the properties in the order
- * of the names. Returns false if only serialize() can store the object: it
- * warns of names that are wrong, or throws.
- */
+/* Sets places and slots, in the order of the names. Returns false if
+ * serialize() warns of a name, or throws. */
 static bool
 place_names(zend_object *object, zend_array *names, uint32_t *places,
 	uint32_t *slots)
@@ -371,7 +363,6 @@ visit_named(struct walk *walk, zend_object *object, zend_array *names)
 	efree(slots);
 }
 
-/* Calls __sleep() of an object, and visits the properties that it names. */
 static void
 visit_sleeper(struct walk *walk, zend_object *object)
 {
@@ -393,7 +384,6 @@ visit_sleeper(struct walk *walk, zend_object *object)
 	zval_ptr_dtor(&names);
 }
 
-/* Visits an object whose method gives an answer. */
 static void
 visit_asked(struct walk *walk, zend_object *object, uint32_t kind)
 {
@@ -454,7 +444,6 @@ visit_object(struct walk *walk, zend_object *object, bool shared, uint32_t step)
 	OBJ_RELEASE(object);
 }
 
-/* Visit an array that is an element. */
 static void
 visit_member(struct walk *walk, zend_array *array, bool shared, uint32_t step)
 {

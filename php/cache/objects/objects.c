@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each fetch makes new objects from the stored structure, which values/graph.h
- * describes. All classes are looked up before the first object is made. If
- * unserialize() would reject the value, unserialize() gets the text that
- * serialize() would have written. When all objects are complete,
- * __unserialize() and __wakeup() are called.
+ * Makes new objects from the stored structure (values/graph.h) after all
+ * classes were looked up. Values that unserialize() would reject are passed to
+ * it, as text. The methods are called when all objects are complete.
  */
 #include "../cache.h"
 #include "ext/standard/basic_functions.h"
@@ -20,7 +18,6 @@ enum made {
 	FAILED,
 };
 
-/* The present class of a shape. */
 struct class_of {
 	zend_class_entry *class; /* NULL before the lookup */
 	const zval *defaults;
@@ -126,7 +123,6 @@ class_of(const struct making *making, const zval *node)
 	return &making->classes[Z_LVAL(shape[PHP_HONE_SHAPE_NUMBER])];
 }
 
-/* The walk ends when each class has been seen. */
 static enum made
 look_up_all(struct making *making)
 {
@@ -147,8 +143,7 @@ look_up_all(struct making *making)
 	return MADE;
 }
 
-/* Whether a value other than an object has the type of the property without
- * conversion. */
+/* Whether a value other than an object has the type of the property. */
 static zend_always_inline bool
 fits(const zend_class_entry *class, uint32_t i, const zval *value)
 {
@@ -181,7 +176,6 @@ enum {
 	FOUND_MISFIT = 2, /* a value that does not have the type */
 };
 
-/* Sets the properties, except markers. */
 static zend_always_inline unsigned
 fill(zend_object *object, const struct class_of *of, const zval *from)
 {
@@ -313,7 +307,6 @@ make_plain(struct making *making, const struct class_of *of, const zval *node)
 	return found & FOUND_MISFIT ? DOUBT : MADE;
 }
 
-/* Replace a marker by its object or array. */
 static zend_always_inline void
 put_made(const struct making *making, zval *to, zend_long number)
 {
@@ -347,7 +340,6 @@ make_array(struct making *making, zend_array *from)
 	making->arrays[making->arrays_made++] = array;
 }
 
-/* Check an object or array against the type of its property. */
 static enum made
 verify(const zend_class_entry *class, uint32_t i, zval *value)
 {
@@ -369,7 +361,6 @@ verify(const zend_class_entry *class, uint32_t i, zval *value)
 	return DOUBT;
 }
 
-/* Replace the markers in an object. */
 static enum made
 complete(struct making *making, zend_object *object, const zval *node)
 {
@@ -394,8 +385,8 @@ complete(struct making *making, zend_object *object, const zval *node)
 	return MADE;
 }
 
-/* Copy tables of dynamic properties that the value also contains as arrays:
- * array_walk() writes to a table and ignores its reference count. */
+/* Copy tables of dynamic properties that the value also has as arrays:
+ * array_walk() would change both. */
 static void
 separate_properties(struct making *making)
 {
@@ -481,7 +472,6 @@ unmake(struct making *making)
 		OBJ_RELEASE(making->objects[i]);
 }
 
-/* The object of a call, and the argument of __unserialize(). */
 struct call {
 	zend_object *object;
 	zval data; /* undefined: __wakeup() */
@@ -505,8 +495,7 @@ take_calls(struct making *making, struct call *calls)
 	}
 }
 
-/* Calls the method as unserialize() does. Returns false if the method
- * failed. */
+/* As unserialize() does. */
 static bool
 call(struct call *call)
 {
@@ -538,12 +527,9 @@ call(struct call *call)
 	return good;
 }
 
-/*
- * The last step of unserialize() calls the methods. After a method has failed,
- * the remaining objects are freed without destructors. No list holds references
- * during the calls, so that each destructor runs at the same time as with
- * unserialize().
- */
+/* As the last step of unserialize(): after a method has failed, the remaining
+ * objects are freed without destructors, and no list holds references during
+ * the calls. */
 static enum made
 call_all(struct making *making)
 {

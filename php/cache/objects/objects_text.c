@@ -30,7 +30,6 @@ write_string(struct writing *to, const zend_string *string)
 	smart_str_appendl(&to->text, "\";", 2);
 }
 
-/* An integer, or the place of an earlier object. */
 static void
 write_number(struct writing *to, char type, zend_long number)
 {

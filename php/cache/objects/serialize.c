@@ -11,10 +11,7 @@ typedef int (*igbinary_serialize_fn)(uint8_t **bytes, size_t *len, zval *value);
 typedef int (*igbinary_unserialize_fn)(
 	const uint8_t *bytes, size_t len, zval *value);
 
-/*
- * dlsym() finds the function, because PHP does not install the header of
- * igbinary. A lookup at each use is cheap beside the serialization.
- */
+/* PHP does not install the header of igbinary. */
 static void *
 igbinary(const char *function)
 {

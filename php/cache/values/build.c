@@ -21,7 +21,7 @@ static const zend_array an_object;
 /* To remember a table of fewer keys takes longer than to look them up. */
 #define LIKE_LEAST 4
 
-/* Look-ups of strings by their hash that may find nothing. */
+/* Look-ups of strings by their hash that may find nothing in a row. */
 #define LOOKS 64
 
 static zend_always_inline bool
@@ -32,10 +32,7 @@ has_ended(const struct php_hone_builder *builder)
 
 /* ---- strings ---- */
 
-/*
- * Returns the pointer to a string's copy in builder->strings. If memory is
- * exhausted, sets builder->refused.
- */
+/* Returns the pointer to a string's copy in builder->strings. */
 static zend_always_inline zend_string *
 append_string(struct php_hone_builder *builder, const zend_string *string)
 {
@@ -50,11 +47,8 @@ append_string(struct php_hone_builder *builder, const zend_string *string)
 	return (zend_string *)(uintptr_t)(strings->used - size + 1);
 }
 
-/*
- * The same, but reuses an equal string that the data has. The copy is written
- * before the look-up, because the copy has the hash. The look-ups end after
- * LOOKS of them in a row have found nothing.
- */
+/* The same, but reuses an equal string. The copy is written first, because it
+ * has the hash. */
 static zend_never_inline zend_string *
 put_equal(struct php_hone_builder *builder, const zend_string *string)
 {
@@ -139,8 +133,7 @@ put_string(struct php_hone_builder *builder, const zend_string *string)
 
 /* ---- elements ---- */
 
-/* Elements of symbol tables and of tables of properties may point to a
- * variable. */
+/* Elements of symbol tables and of properties may point to a variable. */
 static zend_always_inline const zval *
 direct(const zval *element)
 {
@@ -152,10 +145,7 @@ static zend_always_inline const zend_array *put(
 	struct php_hone_builder *builder, const zval *element, zval *to,
 	uint32_t next);
 
-/*
- * Set *to to an array. Returns the array if it needs a record next, and NULL if
- * the data has its record. `once`: no other element can lead to the array.
- */
+/* As put(), for an array. `once`: no other element can lead to it. */
 static const zend_array *
 put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
 	zval *to, uint32_t chain)
@@ -192,11 +182,8 @@ put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
 	return next;
 }
 
-/*
- * Whether a node can keep the dynamic properties of an object. This is so if
- * there are none, or if the class has no declared properties and allows dynamic
- * ones: then the table has no other elements.
- */
+/* Whether a node can keep the dynamic properties of an object: there are none,
+ * or the class allows them and has no declared ones. */
 static bool
 has_plain_properties(const zend_object *object)
 {
@@ -272,7 +259,6 @@ learn_class(struct php_hone_builder *builder, struct php_hone_class *known,
 	known->silent = (known->kind & ~(uint32_t)PHP_HONE_KIND_WAKEUP) == 0;
 }
 
-/* What is known of a class. Another class may take the place. */
 static zend_always_inline struct php_hone_class *
 class_of(struct php_hone_builder *builder, const zend_class_entry *class)
 {
@@ -330,8 +316,7 @@ is_numbered(struct php_hone_builder *builder, const zend_object *object,
 	return false;
 }
 
-/* Write the marker of an object. Returns AN_OBJECT if it has no node yet, or if
- * the build ends here. */
+/* As put(), for an object. */
 static zend_never_inline const zend_array *
 put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 	uint32_t next)
@@ -381,7 +366,6 @@ is_repeated(struct php_hone_builder *builder, const zval *value)
 	return GC_REFCOUNT(Z_OBJ_P(value)) > own;
 }
 
-/* Write an element that is neither a number nor a string. */
 static zend_never_inline const zend_array *
 put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 	uint32_t next)
@@ -430,8 +414,9 @@ put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 }
 
 /*
- * Write an element. Returns the array of the element if the data has no record
- * of the array: this record must begin at the end of builder->arrays.
+ * Write an element. Returns its array if this needs a record, or AN_OBJECT if
+ * it needs a node, at the end of builder->arrays. AN_OBJECT also ends the
+ * build.
  */
 static zend_always_inline const zend_array *
 put(struct php_hone_builder *builder, const zval *element, zval *to,
@@ -440,12 +425,9 @@ put(struct php_hone_builder *builder, const zval *element, zval *to,
 	uint32_t type = Z_TYPE_P(element);
 
 	if (EXPECTED(type < IS_STRING)) {
-		zend_value value = element->value;
 		/* PHP leaves the value of null, false and true undefined. */
-		if (type < IS_LONG)
-			value.dval = 0;
-		to->value = value;
-		php_hone_set_type(to, type, next);
+		php_hone_put(
+			to, type, type < IS_LONG ? 0 : Z_LVAL_P(element), next);
 		return NULL;
 	}
 	if (EXPECTED(type == IS_STRING)) {
@@ -504,10 +486,7 @@ count_live(const zend_array *array)
 	return n;
 }
 
-/*
- * Begin a record at the end of builder->arrays. If memory is exhausted, returns
- * NULL and sets builder->refused.
- */
+/* Begin a record at the end of builder->arrays. */
 static zend_always_inline zend_array *
 begin_record(struct php_hone_builder *builder, const zend_array *array,
 	bool verbatim)
@@ -566,11 +545,8 @@ static void build_record(struct php_hone_builder *builder,
 static void build_member(struct php_hone_builder *builder,
 	const zend_array *next, unsigned depth, size_t element);
 
-/*
- * Build the record of `next`, an array or an object in the element at `to`.
- * Returns the new address of `to`, since builder->arrays may move. `graph`: the
- * value has objects.
- */
+/* Build the record of `next`, which the element at `to` leads to. Returns the
+ * new address of `to`, since builder->arrays may move. */
 static zend_always_inline void *
 build_next(struct php_hone_builder *builder, const zend_array *next,
 	unsigned depth, void *to, bool graph)
@@ -672,7 +648,7 @@ build_large(struct php_hone_builder *builder, const zend_array *array,
 	like->build = builder->build;
 }
 
-/* Build a hash table without its empty buckets, with a new index. */
+/* Without the empty buckets, with a new index. */
 static zend_never_inline void
 build_anew(struct php_hone_builder *builder, const zend_array *array,
 	Bucket *to, uint32_t mask, unsigned depth)
@@ -744,7 +720,6 @@ put_name(struct php_hone_builder *builder, zval *to, const zend_string *name)
 		(zend_long)(uintptr_t)put_string(builder, name), 0);
 }
 
-/* Put the image of a shape. Returns false if there is none. */
 static bool
 put_image(struct php_hone_builder *builder, const struct php_hone_class *known)
 {
@@ -828,7 +803,6 @@ put_shape(struct php_hone_builder *builder, const zend_class_entry *class,
 		keep_image(builder, known, record, strings);
 }
 
-/* An object whose node is being built. */
 struct node {
 	const zend_object *object;
 	const zval *data;       /* the answer of __serialize(), or NULL */
@@ -858,8 +832,6 @@ take_answer(struct php_hone_builder *builder, struct node *node)
 	return true;
 }
 
-/* Returns the offset of a class's shape, which is built for the first object of
- * the class. */
 static size_t
 shape_of(struct php_hone_builder *builder, const struct node *node)
 {
@@ -946,7 +918,6 @@ is_in_order(const struct node *node, const zval *elements)
 	return true;
 }
 
-/* Returns the new address of the element. */
 static zend_always_inline zval *
 put_property(struct php_hone_builder *builder, const zval *from, zval *to,
 	unsigned depth)
@@ -961,8 +932,7 @@ put_property(struct php_hone_builder *builder, const zval *from, zval *to,
 	return (zval *)(builder->arrays.bytes + at);
 }
 
-/* Build the answer of __serialize(), or the dynamic properties, or null.
- * Returns the new address of the element. */
+/* The answer of __serialize(), or the dynamic properties, or null. */
 static zend_always_inline zval *
 put_dynamic(struct php_hone_builder *builder, const struct node *node, zval *to,
 	unsigned depth)
@@ -981,7 +951,6 @@ put_dynamic(struct php_hone_builder *builder, const struct node *node, zval *to,
 	return put_property(builder, &properties, to, depth);
 }
 
-/* Build the table of dynamic properties, then the declared properties. */
 static zend_always_inline void
 put_properties(struct php_hone_builder *builder, const struct node *node,
 	unsigned depth)
@@ -1034,7 +1003,7 @@ build_node(struct php_hone_builder *builder, const zend_object *object,
 		builder->refused = PHP_HONE_REFUSED_TEXT;
 }
 
-/* Build the array or the object of an element, which is at this offset. */
+/* The array or object of the element at this offset. */
 static void
 build_member(struct php_hone_builder *builder, const zend_array *next,
 	unsigned depth, size_t element)

@@ -67,13 +67,7 @@ php_hone_builder_free(struct php_hone_builder *builder)
 	php_hone_builder_trim(builder, 0);
 }
 
-/*
- * The table of the arrays that have more than one reference, for one record for
- * each array. build.c finds an array that contains itself by this table. Open
- * addressing.
- */
-
-/* Returns the entry of an array, or a free entry for the array. */
+/* Returns the entry of an array, or a free one. Open addressing. */
 static struct php_hone_shared *
 entry_of(const struct php_hone_builder *builder, const void *array)
 {
@@ -112,8 +106,7 @@ grow_shared(struct php_hone_builder *builder)
 	return true;
 }
 
-/* Returns true, and sets *at, if the address is in the table. Otherwise enters
- * the address, for *at. */
+/* As php_hone_shared_find(). */
 static zend_always_inline bool
 find_or_enter(struct php_hone_builder *builder, const void *address, size_t *at)
 {

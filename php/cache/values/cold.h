@@ -29,8 +29,8 @@
  * and a block of LZ4. A build without LZ4 (HONE_LZ4) writes no such form, and
  * refuses to read one.
  *
- * cold_write.c writes the form of a block. cold_read.c is the only code here
- * that reads bytes from outside: it makes pointers, and reads none.
+ * cold_read.c is the only code here that reads bytes from outside: it makes
+ * pointers, and reads none.
  */
 #include "layout.h"
 
@@ -83,7 +83,7 @@ php_hone_cold_next(zend_long next, zend_long key)
 	return key < ZEND_LONG_MAX ? key + 1 : key;
 }
 
-/* What a table is looked up for: a string, or a list of keys. */
+/* Of a string, or of a list of keys. */
 struct php_hone_cold_place {
 	uint32_t value; /* of cold.value; any other one: free */
 	uint32_t hash;
@@ -142,20 +142,16 @@ bool php_hone_cold_write_built(struct php_hone_cold *cold,
  * `others` bytes besides them. */
 void php_hone_cold_compress(struct php_hone_cold *cold, size_t others);
 
-/*
- * Make a value of bytes, as php_hone_value_build() does: the builder has the
- * value afterwards, for php_hone_value_place(). If the bytes are not a value,
- * or if memory is exhausted, returns false with a phrase.
- */
+/* Make a value of bytes, for php_hone_value_place(). If the bytes are not a
+ * value, or if memory is exhausted, returns false with a phrase. */
 bool php_hone_cold_read(struct php_hone_cold *cold, const void *bytes,
 	size_t size, bool graph, struct php_hone_builder *builder,
 	const char **problem);
 
 /*
- * Make a value without objects where PHP reads it, without a copy of it: in
- * `made` bytes at `to`, a multiple of PHP_HONE_VALUE_ALIGN. builder->root is
- * the value. Also returns false if the value has another number of bytes: the
- * phrase is PHP_HONE_NO_MEMORY if it has more.
+ * Make a value without objects in `made` bytes at `to`, a multiple of
+ * PHP_HONE_VALUE_ALIGN. builder->root is the value. Also returns false if the
+ * value has another number of bytes: with PHP_HONE_NO_MEMORY if it has more.
  */
 bool php_hone_cold_read_to(struct php_hone_cold *cold, const void *bytes,
 	size_t size, struct php_hone_builder *builder, void *to, size_t made,

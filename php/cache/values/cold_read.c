@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Makes values of the cold form, whose bytes may be any. A structure is written
- * at the end of the buffers of the builder, as build.c does it, or in its final
- * place: php_hone_cold_read_to(). A value has an element only for bytes that
- * are there: memory is proportional to their number. So is time, but for a
- * table that has many keys in one chain: its keys are sorted.
- *
- * After a problem, reader->at is the end of the bytes.
+ * Makes values of the cold form, whose bytes may be any: at the end of the
+ * buffers of the builder, as build.c does it, or in their final place. Memory
+ * is proportional to the bytes, and so is time, but for the sort of the keys of
+ * a long chain. After a problem, reader->at is the end of the bytes.
  */
 #include "cold.h"
 #include "record.h"
@@ -29,12 +26,11 @@ struct reader {
 	/* elements of the levels that were not read yet: each has a byte */
 	uint64_t owed;
 	bool graph; /* objects are allowed */
-	/* The value is made where PHP reads it: pointers are addresses. The
-	 * strings lie at the end of the memory, the last one first. */
+	/* In its final place: pointers are addresses, and the strings lie at
+	 * the end of the memory, the last one first. */
 	bool direct;
 };
 
-/* A record whose elements are being read. */
 struct level {
 	size_t record;  /* offset in builder->arrays, also if it is in place */
 	size_t element; /* of the element that leads to the record */
@@ -45,7 +41,6 @@ struct level {
 	uint32_t class; /* of the object */
 };
 
-/* The keys of a table. */
 struct keys {
 	size_t record;
 	zend_long next; /* the usual next key after them */
@@ -186,9 +181,8 @@ take_int(struct reader *reader, unsigned tag, zend_long *number)
 
 /* ---- strings ---- */
 
-/* Returns memory for a new string of this length, without its hash and bytes,
- * and enters *pointer, which an element has as its pointer. Returns NULL if the
- * buffers have no room. */
+/* Begins a string, without its hash and bytes. *pointer is what elements have.
+ * Returns NULL if the buffers have no room. */
 static zend_always_inline zend_string *
 begin_string(struct reader *reader, size_t len, zend_string **pointer)
 {
@@ -281,7 +275,6 @@ string_of_number(struct reader *reader, uint64_t number)
 	return pointer != NULL ? (zend_string *)*pointer : NULL;
 }
 
-/* Returns NULL after a problem. */
 static zend_string *
 read_string(struct reader *reader, unsigned tag)
 {
@@ -315,7 +308,6 @@ read_string(struct reader *reader, unsigned tag)
 	return string_of_number(reader, number + PHP_HONE_COLD_NEAR);
 }
 
-/* A name of a class or of a property. */
 static bool
 read_name(struct reader *reader, zval *to)
 {
@@ -399,8 +391,8 @@ read_key(struct reader *reader, Bucket *bucket)
 	return true;
 }
 
-/* Enter a bucket into the index. Returns false if the key is there already.
- * After CHAIN other keys, does not look further, and sets *crowded. */
+/* Enter a bucket into the index. Returns false if its key is one of the last
+ * CHAIN ones; if there are more, sets *crowded. */
 static bool
 enter(struct reader *reader, Bucket *buckets, uint32_t i, uint32_t mask,
 	bool *crowded)
@@ -452,7 +444,6 @@ by_key(const void *a, const void *b)
 		ZSTR_VAL(x->string), ZSTR_VAL(y->string), ZSTR_LEN(x->string));
 }
 
-/* Whether no key is repeated. */
 static zend_never_inline bool
 are_different(struct reader *reader, const Bucket *buckets, uint32_t n)
 {
@@ -519,7 +510,6 @@ push(struct reader *reader, const struct level *new)
 	level->markers = reader->builder->graph.markers;
 }
 
-/* Give an array its number. */
 static zend_always_inline bool
 enter_array(struct reader *reader, size_t record)
 {
@@ -558,7 +548,6 @@ begin_list(struct reader *reader, uint32_t n, zend_long next)
 	return true;
 }
 
-/* The next key of an array, if its tag has one. */
 static bool
 take_next(struct reader *reader, bool has_next, zend_long *next)
 {
@@ -588,7 +577,6 @@ read_list(struct reader *reader, uint64_t n, bool has_next, size_t element)
 		push_array(reader, record, element);
 }
 
-/* Read the keys of a table, and make its index. */
 static bool
 read_keys(struct reader *reader, Bucket *buckets, uint32_t n, zend_long *next)
 {
@@ -618,8 +606,7 @@ first_of(const struct reader *reader, uint32_t n)
 				     PHP_HONE_COLD_FIRSTS];
 }
 
-/* The first table of a value, in place. Copies the keys of another value, if
- * their bytes are the same. */
+/* Copies the keys of another value's first table, if their bytes are equal. */
 static zend_always_inline bool
 copy_first(struct reader *reader, const struct php_hone_cold_first *first,
 	uint32_t n, zend_long *next)
@@ -691,7 +678,6 @@ keep_first(struct reader *reader, struct php_hone_cold_first *first,
 	first->next = keys->next;
 }
 
-/* Begin a table with its keys and index. */
 static bool
 read_new_keys(struct reader *reader, uint32_t n, struct keys *keys)
 {
@@ -735,8 +721,8 @@ read_table(struct reader *reader, uint64_t n, bool has_next, size_t element)
 	push_array(reader, keys.record, element);
 }
 
-/* Reads an integer of 1 to 7 bytes that is not negative, or a double, whose
- * bytes begin at `at`. The reader may have fewer than 8 bytes: returns NULL. */
+/* Reads an integer of 1 to 7 bytes that is not negative, or a double. Returns
+ * NULL for others, or if fewer than 8 bytes are left. */
 static zend_always_inline const unsigned char *
 read_plain_number(const struct reader *reader, const unsigned char *at,
 	unsigned tag, zval *to, uint32_t next)
@@ -762,8 +748,8 @@ read_plain_number(const struct reader *reader, const unsigned char *at,
 }
 
 /* Reads a number, or a string that is short or was read before. Returns the
- * byte after it. Returns NULL if read_value() has to read the value. `at` is
- * not in the reader: the next tag would wait for its store. */
+ * byte after it, or NULL if read_value() has to read the value. `at` is not in
+ * the reader: the next tag would wait for its store. */
 static zend_always_inline const unsigned char *
 read_plain(
 	struct reader *reader, const unsigned char *at, zval *to, uint32_t next)
@@ -814,7 +800,6 @@ read_plain_values(struct reader *reader, Bucket *buckets, uint32_t n)
 	return i;
 }
 
-/* A table with the keys of an earlier one, and so with its index. */
 static void
 read_alike(
 	struct reader *reader, uint64_t number, bool has_next, size_t element)
@@ -842,8 +827,7 @@ read_alike(
 	push_array(reader, at, element);
 }
 
-/* Begin a table in place, with all of an earlier one but its next key. Returns
- * NULL after a problem. */
+/* Copy an earlier table, with another next key. NULL after a problem. */
 static zend_always_inline zend_array *
 copy_table(struct reader *reader, const zend_array *known, zend_long next)
 {
@@ -866,10 +850,9 @@ copy_table(struct reader *reader, const zend_array *known, zend_long next)
 }
 
 /*
- * Rows, in place: this element, and the next ones of its array, are tables with
- * the keys of one earlier table. Reads them without levels, as long as their
- * values are plain. The last one has a level, if its other values are left:
- * returns false then, or after a problem.
+ * Reads this element and the next ones of its array, as long as they are tables
+ * with the keys of one earlier table and with plain values. Returns false after
+ * a problem, or if the last table needs a level for its other values.
  */
 static zend_never_inline bool
 read_rows(struct reader *reader, unsigned tag, zval *to, uint32_t next)
@@ -926,7 +909,6 @@ read_empty(struct reader *reader, zval *to, uint32_t next)
 		see_depth(reader);
 }
 
-/* An array of this tag, which begins at the end of the arrays. */
 static void
 read_array(struct reader *reader, unsigned tag, size_t element)
 {
@@ -953,7 +935,6 @@ read_array(struct reader *reader, unsigned tag, size_t element)
 		read_alike(reader, number, has_next, element);
 }
 
-/* An array that is in the value already. */
 static void
 read_array_again(struct reader *reader, zval *to, uint32_t next)
 {
@@ -1019,7 +1000,6 @@ read_shape(struct reader *reader, struct class *class, const zval *name)
 	return true;
 }
 
-/* Begin a node at the end of the arrays. */
 static bool
 read_node(struct reader *reader, struct level *level)
 {
@@ -1085,8 +1065,7 @@ read_object_again(struct reader *reader, zval *to, uint32_t next)
 			reader->builder, to, (zend_long)number, next);
 }
 
-/* The array of an element of a node, which may be a marker. NULL if there is no
- * array. */
+/* The array that an element leads to, maybe by a marker, or NULL. */
 static const zend_array *
 table_of(const struct reader *reader, const zval *element)
 {
@@ -1119,7 +1098,6 @@ are_properties(const struct reader *reader, const zval *element)
 	return true;
 }
 
-/* The name of a case, and the value of a backed one. */
 static bool
 is_case(const zval *declared, uint32_t n)
 {
@@ -1128,7 +1106,6 @@ is_case(const zval *declared, uint32_t n)
 		       Z_TYPE(declared[1]) == IS_LONG);
 }
 
-/* Whether the elements of a node match the kind of its class. */
 static bool
 is_node(const struct reader *reader, const struct class *class, size_t record)
 {
@@ -1228,7 +1205,6 @@ read_other(struct reader *reader, unsigned tag, zval *to, uint32_t next)
 	}
 }
 
-/* The same. */
 static bool
 read_value(struct reader *reader, zval *to, uint32_t next)
 {
@@ -1242,10 +1218,9 @@ read_value(struct reader *reader, zval *to, uint32_t next)
 	}
 	if (tag == PHP_HONE_COLD_DOUBLE) {
 		uint64_t bits;
-		php_hone_set_type(to, IS_DOUBLE, next);
 		if (!take_low_bytes(reader, 8, &bits))
 			return false;
-		memcpy(&to->value.dval, &bits, sizeof bits);
+		php_hone_put(to, IS_DOUBLE, (zend_long)bits, next);
 		return true;
 	}
 	if (reader->direct && tag - PHP_HONE_COLD_SMALL_ALIKE < 8)
@@ -1269,14 +1244,12 @@ end_level(struct reader *reader)
 	reader->cold->levels.used -= sizeof *level;
 }
 
-/* Read the elements of the level on top, up to one that has a level of its own.
- */
+/* Up to an element that has a level of its own. */
 static void
 read_level(struct reader *reader)
 {
 	struct level *level = top(reader);
-	zend_array *record =
-		(zend_array *)(reader->builder->arrays.bytes + level->record);
+	zend_array *record = record_at(reader, level->record);
 	bool packed = HT_IS_PACKED(record);
 	zval *elements = php_hone_record_elements(record, record->nTableMask);
 	Bucket *buckets = (Bucket *)elements;
@@ -1333,8 +1306,8 @@ read_all(struct reader *reader)
 
 #ifdef HONE_LZ4
 
-/* `size` may be any number. No byte of a block makes more than 255 of them, and
- * no block that was written is longer than what it makes. */
+/* LZ4 makes at most 255 bytes of one, and no block that was written is longer
+ * than what it makes. */
 static bool
 decompress(struct reader *reader, uint64_t size)
 {
@@ -1383,13 +1356,13 @@ static bool
 read_bytes(struct reader *reader, const char **phrase)
 {
 	struct php_hone_builder *builder = reader->builder;
+	bool plain =
+		reader->at == reader->end || *reader->at != PHP_HONE_COLD_LZ4;
 	uint64_t size;
 
 	begin(reader->cold, builder);
-	if (reader->at == reader->end || *reader->at != PHP_HONE_COLD_LZ4)
-		read_all(reader);
-	else if (reader->at++,
-		take_number(reader, &size) && decompress(reader, size))
+	reader->at += !plain;
+	if (plain || (take_number(reader, &size) && decompress(reader, size)))
 		read_all(reader);
 	if (builder->refused != PHP_HONE_REFUSED_NOT)
 		problem(reader, PHP_HONE_NO_MEMORY);

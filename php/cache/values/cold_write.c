@@ -29,7 +29,6 @@ struct writer {
 	struct php_hone_cold_place left_out; /* of its table */
 };
 
-/* A record whose elements are being written. */
 struct level {
 	const char *at; /* the next element */
 	uint32_t left;
@@ -109,16 +108,6 @@ put_int(struct writer *writer, zend_long number)
 		(number < 0 ? PHP_HONE_COLD_COMPLEMENT : PHP_HONE_COLD_INT) +
 			n - 1);
 	put_low_bytes(writer, bits, n);
-}
-
-static void
-put_double(struct writer *writer, double number)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &number, sizeof bits);
-	put_byte(writer, PHP_HONE_COLD_DOUBLE);
-	put_low_bytes(writer, bits, 8);
 }
 
 /* ---- tables of strings and of lists of keys ---- */
@@ -289,8 +278,7 @@ has_equal_keys(const struct writer *writer, const void *a, const void *b)
 	return true;
 }
 
-/* Writes elements up to the first that is an array or an object. Returns its
- * number. */
+/* Up to the first array or object. Returns its number. */
 static zend_always_inline uint32_t
 put_plain(struct writer *writer, const char *at, uint32_t n, size_t step)
 {
@@ -307,12 +295,14 @@ put_plain(struct writer *writer, const char *at, uint32_t n, size_t step)
 		if (Z_TYPE_P(value) > IS_STRING ||
 			!make_room(writer, &writer->cold->bytes, TOKEN))
 			break;
-		if (Z_TYPE_P(value) == IS_LONG)
+		if (Z_TYPE_P(value) == IS_LONG) {
 			put_int(writer, Z_LVAL_P(value));
-		else if (Z_TYPE_P(value) == IS_DOUBLE)
-			put_double(writer, Z_DVAL_P(value));
-		else
+		} else if (Z_TYPE_P(value) == IS_DOUBLE) {
+			put_byte(writer, PHP_HONE_COLD_DOUBLE);
+			put_low_bytes(writer, (uint64_t)Z_LVAL_P(value), 8);
+		} else {
 			put_byte(writer, PHP_HONE_COLD_UNDEF + Z_TYPE_P(value));
+		}
 	}
 	return i;
 }
@@ -490,7 +480,6 @@ list_at(const struct writer *writer, const zval *from)
 		array_at(writer, Z_PTR_P(from)), HT_MIN_MASK);
 }
 
-/* The class of a shape that follows its first node. */
 static void
 put_class(struct writer *writer, const zend_array *record, const zval *shape)
 {
@@ -523,7 +512,6 @@ put_new_object(struct writer *writer, const zend_array *node)
 		node->nNumUsed - PHP_HONE_NODE_PROPERTIES, sizeof(zval));
 }
 
-/* An object, or an array that has objects. */
 static void
 put_marked(struct writer *writer, zend_long number)
 {
@@ -559,8 +547,7 @@ put_value(struct writer *writer, const zval *value)
 		put_plain(writer, (const char *)value, 1, 0);
 }
 
-/* Write the elements of the level on top, up to one that has a level of its
- * own. */
+/* Up to an element that has a level of its own. */
 static void
 put_level(struct writer *writer)
 {

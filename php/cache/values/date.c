@@ -80,7 +80,6 @@ php_hone_date_is_plain(const zend_object *object)
 	       is_within(time->us, 0, 999999) && has_plain_zone(time);
 }
 
-/* Make an array of which only the values are missing. */
 static void
 prepare(struct php_hone_date *date)
 {
@@ -108,7 +107,7 @@ prepare(struct php_hone_date *date)
 	ZVAL_ARR(&date->value, array);
 }
 
-/* Write `n` digits, and what follows them. Returns the end. */
+/* Returns the end. */
 static zend_always_inline char *
 write_digits(char *to, unsigned number, unsigned n, char after)
 {

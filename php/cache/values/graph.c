@@ -30,10 +30,8 @@ php_hone_graph_array(
 		builder, element, ~(zend_long)number, element->u2.next);
 }
 
-/*
- * Make a list of these numbers, as element `at` of the directory: of records at
- * these offsets if `type` is IS_ARRAY. Without numbers, the element is null.
- */
+/* Element `at` of the directory becomes a list of these numbers, which are
+ * offsets of records if `type` is IS_ARRAY. Without numbers, it is null. */
 static void
 finish_list(struct php_hone_builder *builder,
 	const struct php_hone_buffer *from, uint32_t type, uint32_t at)

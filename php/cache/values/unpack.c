@@ -5,9 +5,8 @@
  */
 #include "layout.h"
 
-/* The number of this unit identifies a structure: no two begin in the same
- * one. */
-#define UNIT (SIZEOF_SIZE_T == 8 ? 32 : 16)
+/* No two structures begin in the same unit. */
+#define UNIT 32
 
 struct unpacked {
 	uintptr_t base;
@@ -20,7 +19,6 @@ place_of(const struct unpacked *unpacked, const void *address)
 	return &unpacked->made[((uintptr_t)address - unpacked->base) / UNIT];
 }
 
-/* Copies a string, without a reference. */
 static zend_never_inline zend_string *
 copy_string(const zend_string *string)
 {
@@ -37,7 +35,7 @@ copy_string(const zend_string *string)
 	return copy;
 }
 
-/* Returns the copy of a string, with a reference for the caller. */
+/* With a reference for the caller. */
 static zend_always_inline zend_string *
 string_of(const struct unpacked *unpacked, const zend_string *string)
 {
@@ -61,7 +59,6 @@ unpack_value(const struct unpacked *unpacked, zval *value)
 	}
 }
 
-/* Replaces the pointers in a copy, which still lead to the data. */
 static void
 unpack_elements(const struct unpacked *unpacked, zend_array *array)
 {
@@ -81,7 +78,6 @@ unpack_elements(const struct unpacked *unpacked, zend_array *array)
 	}
 }
 
-/* The record after `at`, or NULL. */
 static const zend_array *
 record_after(const struct php_hone_value *stored, size_t *at)
 {

@@ -19,13 +19,8 @@
  * In the buffers of a build, a pointer to an array is its offset there, and one
  * to a string its offset plus 1, so that a key at offset 0 is not NULL.
  *
- * A store calls php_hone_value_build(), reserves a block, and calls
- * php_hone_value_place(). A fetch from shared memory calls no function of this
- * folder.
- *
- * No function here writes to its input, and no function calls code of the user.
- * Several threads may read one value; a builder belongs to one thread. The
- * reasons: docs/design/cache.md, "Values".
+ * No function of this folder writes to its input, or calls code of the user.
+ * The reasons: docs/design/cache.md, "Values".
  */
 #include "php.h"
 #include <stdbool.h>
@@ -71,7 +66,7 @@ enum php_hone_refused {
 	PHP_HONE_REFUSED_TOLD,
 };
 
-/* Memory from malloc() that grows. */
+/* From malloc(). */
 struct php_hone_buffer {
 	unsigned char *bytes;
 	size_t used, room;
@@ -81,7 +76,6 @@ struct php_hone_buffer {
 /* Rows of each of the two tables of strings; a power of two. */
 #define PHP_HONE_REPEATED 256
 
-/* A string that is in the data already. */
 struct php_hone_repeated {
 	const zend_string *string;
 	uint32_t build; /* of builder.build; any other one: invalid */
@@ -138,7 +132,6 @@ struct php_hone_answers {
 /* Tables that are remembered by their number of keys; a power of two. */
 #define PHP_HONE_LIKES 8
 
-/* A hash table that is in the data already. */
 struct php_hone_like {
 	const Bucket *from; /* its elements */
 	size_t at;          /* the offset of their copies */
@@ -177,9 +170,9 @@ struct php_hone_date {
 #define PHP_HONE_LEFT 64
 
 /*
- * What a build has met, in tables that are kept from build to build. Each place
- * has the number of its build: those of other builds are invalid. A miss in the
- * tables of strings and of tables costs memory, not correctness.
+ * What a build has met. The tables are kept from build to build: places of
+ * other builds are invalid. A miss in the tables of strings and of tables costs
+ * memory, not correctness.
  */
 struct php_hone_met_strings {
 	/* by address: two places each, the latest one first */
@@ -227,10 +220,7 @@ struct php_hone_graph {
 	uint32_t markers; /* the number of written markers */
 };
 
-/*
- * One for each process or thread, kept from store to store. All zero at first,
- * but for date_methods. Its memory is from malloc() and outlives a request.
- */
+/* One for each process or thread. All zero at first, but for date_methods. */
 struct php_hone_builder {
 	/* the result of the last build */
 	zval root;   /* a scalar, or only the type */
@@ -270,27 +260,19 @@ enum php_hone_built php_hone_value_build(
 bool php_hone_value_is_refused(
 	struct php_hone_builder *builder, const zval *value);
 /*
- * Build the data of a value that has objects. Returns GRAPH, TEXT or HOOKS.
- * Readers must pass the root to php_hone_objects_make(). HOOKS is returned at
- * the first object that needs an answer, if `answers` is NULL: then nothing is
- * known of the rest of the value. If the answers are the reason for TEXT, later
- * values with their class are TEXT, so that methods are called once for each
- * store. Calls no code of the user.
+ * Build the data of a value that has objects, for php_hone_objects_make().
+ * Returns GRAPH or TEXT, or, if `answers` is NULL, HOOKS at the first object
+ * that needs an answer. If the answers are the reason for TEXT, calls
+ * php_hone_builder_leave().
  */
 enum php_hone_built php_hone_value_build_objects(
 	struct php_hone_builder *builder, const zval *value,
 	const struct php_hone_answers *answers);
-/*
- * The kind of an object: graph.h. It is PHP_HONE_KIND_OPAQUE if only
- * serialize() can store the object.
- */
+/* graph.h. PHP_HONE_KIND_OPAQUE if only serialize() can store the object. */
 uint32_t php_hone_object_kind(
 	struct php_hone_builder *builder, const zend_object *object);
-/*
- * Only serialize() can store what __serialize() of this class returns. From now
- * on, php_hone_value_build_objects() returns TEXT for its objects, so that
- * __serialize() is called once for each store.
- */
+/* From now on, objects of this class are OPAQUE: only serialize() can store
+ * what its method returns, and the method is called once for each store. */
 void php_hone_builder_leave(
 	struct php_hone_builder *builder, const zend_class_entry *class);
 /* "a resource", "an array that contains itself" */
@@ -308,13 +290,10 @@ void php_hone_builder_trim(struct php_hone_builder *builder, size_t keep);
 void php_hone_value_place(const struct php_hone_builder *builder, void *to,
 	const void *view, zval *root);
 
-/*
- * A stored value. The pointers in the data assume that the data lies at the
- * root's pointer. `data` is the actual address, which may differ.
- */
+/* The pointers in the data assume that the data lies at the root's pointer. */
 struct php_hone_value {
 	zval root;
-	const void *data; /* NULL: the root is a scalar */
+	const void *data; /* where the data is; NULL: the root is a scalar */
 	size_t size;
 };
 
@@ -325,11 +304,8 @@ struct php_hone_value {
  */
 void php_hone_value_copy(const struct php_hone_value *stored, void *to,
 	const void *view, zval *copy);
-/*
- * Copy a stored value to ordinary, counted, mutable PHP structures in memory of
- * the request. The pointers of the stored value must be valid. A structure that
- * the data has once is copied once.
- */
+/* Copy a stored value to ordinary, mutable PHP structures in memory of the
+ * request. The pointers of the stored value must be valid. */
 void php_hone_value_unpack(const struct php_hone_value *stored, zval *copy);
 
 /* Whether __serialize() of the class is that of DateTime or DateTimeImmutable,
