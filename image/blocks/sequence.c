@@ -2,13 +2,6 @@
 /* Bytes that pass once, in order: those of a stream, or of a producer. */
 #include "blocks/cache.h"
 
-static int
-see(struct image_blocks *b, const void *bytes, size_t length,
-	struct image_error *err)
-{
-	return b->tap ? b->tap->see(b->tap, bytes, length, err) : 0;
-}
-
 /* With the lock, of what was done without it: bytes passed, or the end. */
 static void
 pass(struct image_blocks *b, uint64_t length, int rc,
@@ -92,7 +85,7 @@ pull_stream(struct image_blocks *b)
 	int rc = image_stream_read(
 		b->stream, to, BLOCK - head->filled, &got, &err);
 	if (rc == 0)
-		rc = see(b, to, got, &err);
+		rc = b->tap ? b->tap->see(b->tap, to, got, &err) : 0;
 	pthread_mutex_lock(&b->lock);
 	pass(b, got, rc, &err);
 	head->filled += (unsigned)got;
@@ -141,8 +134,9 @@ pull_producer(struct image_blocks *b)
 	pthread_mutex_unlock(&b->lock);
 	int rc = image_stream_check(
 		b->store.name, b->store.size, b->position + n, n == 0, &err);
-	if (rc == 0)
-		rc = see(b, block ? block->bytes + skip : NULL, n, &err);
+	if (rc == 0 && b->tap)
+		rc = b->tap->see(
+			b->tap, block ? block->bytes + skip : NULL, n, &err);
 	pthread_mutex_lock(&b->lock);
 	pass(b, n, rc, &err);
 	if (block && (skip + n == BLOCK || b->position >= b->end))

@@ -193,8 +193,6 @@ image_address_name(const char *address)
 					     : strdup(address);
 }
 
-/* Addresses of files: file:///PATH, as file managers and browsers copy them. */
-
 #define FILE_SCHEME "file://"
 #define HERE "localhost"
 

@@ -17,17 +17,6 @@
 #define RWF_DONTCACHE 0x00000080
 #endif
 
-/* Returns what of a request O_DIRECT can read or write. */
-static size_t
-direct_length(const struct image_file *file, uint64_t offset, const void *buf,
-	size_t length)
-{
-	if (file->direct_fd < 0 || offset % IMAGE_ALIGN != 0 ||
-		(uintptr_t)buf % IMAGE_ALIGN != 0)
-		return 0;
-	return length - length % IMAGE_ALIGN;
-}
-
 static bool
 may_dontcache(struct image_file *file)
 {
@@ -35,26 +24,16 @@ may_dontcache(struct image_file *file)
 	       !__atomic_load_n(&file->no_dontcache, __ATOMIC_RELAXED);
 }
 
-/* Returns whether the kernel or the file system has refused RWF_DONTCACHE. */
-static bool
-no_dontcache(struct image_file *file)
-{
-	if (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)
-		return false;
-	__atomic_store_n(&file->no_dontcache, 1, __ATOMIC_RELAXED);
-	return true;
-}
-
-/* Read or write some bytes. */
 static ssize_t
 some(struct image_file *file, bool writes, uint64_t offset, void *buf,
 	size_t length)
 {
-	size_t direct = direct_length(file, offset, buf, length);
+	size_t direct = length - length % IMAGE_ALIGN;
 	struct iovec iov = {buf, length};
 	ssize_t n;
 
-	if (direct) {
+	if (file->direct_fd >= 0 && direct && offset % IMAGE_ALIGN == 0 &&
+		(uintptr_t)buf % IMAGE_ALIGN == 0) {
 		n = writes ? pwrite(file->direct_fd, buf, direct, (off_t)offset)
 			   : pread(file->direct_fd, buf, direct, (off_t)offset);
 		/* Some file systems accept O_DIRECT at open and refuse it at a
@@ -65,8 +44,10 @@ some(struct image_file *file, bool writes, uint64_t offset, void *buf,
 	if (may_dontcache(file)) {
 		n = (writes ? pwritev2 : preadv2)(
 			file->fd, &iov, 1, (off_t)offset, RWF_DONTCACHE);
-		if (n >= 0 || !no_dontcache(file))
+		if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL &&
+				      errno != ENOSYS))
 			return n;
+		__atomic_store_n(&file->no_dontcache, 1, __ATOMIC_RELAXED);
 	}
 	if (writes)
 		return pwrite(file->fd, buf, length, (off_t)offset);

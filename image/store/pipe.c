@@ -27,7 +27,6 @@ struct pipe_store {
 	uint64_t position;
 	/* what the end of the disk will be, for zeros before it */
 	uint64_t end;
-	/* of what left, or is on its way */
 	struct image_ends ends;
 };
 

@@ -48,36 +48,16 @@ write_zeros(struct image_store *store, uint64_t offset, uint64_t length,
 }
 
 /*
- * Zero whole pages. A way that is not supported is not tried again. After
- * another error the next way follows, and the last one reports its error.
- */
-static int
-zero_pages(struct image_store *store, uint64_t offset, uint64_t length,
-	struct image_error *err)
-{
-	struct image_file *file = image_file(store);
-	int way = __atomic_load_n(&file->zeroing, __ATOMIC_RELAXED);
-
-	for (; way != WRITE; way++) {
-		int code = ask_kernel(file, way, offset, length);
-		if (code == 0)
-			return 0;
-		if (code == EOPNOTSUPP || code == ENOSYS || code == ENODEV)
-			__atomic_store_n(
-				&file->zeroing, way + 1, __ATOMIC_RELAXED);
-	}
-	return write_zeros(store, offset, length, err);
-}
-
-/*
  * The kernel is asked for whole pages alone. A part of a page is written
  * through the page cache: otherwise another thread's write to the same page
- * could bring back what the page had before.
+ * could bring back what the page had before. A way that is not supported is not
+ * tried again. After another error the next way follows.
  */
 static int
 zero_in_place(struct image_store *store, uint64_t offset, uint64_t length,
 	struct image_error *err)
 {
+	struct image_file *file = image_file(store);
 	uint64_t first =
 		(offset + IMAGE_ALIGN - 1) & ~(uint64_t)(IMAGE_ALIGN - 1);
 	uint64_t last = (offset + length) & ~(uint64_t)(IMAGE_ALIGN - 1);
@@ -86,8 +66,18 @@ zero_in_place(struct image_store *store, uint64_t offset, uint64_t length,
 		return write_zeros(store, offset, length, err);
 	int rc = write_zeros(store, offset, first - offset, err);
 	for (uint64_t part; rc == 0 && first < last; first += part) {
+		int code = 1;
+		int way = __atomic_load_n(&file->zeroing, __ATOMIC_RELAXED);
 		part = last - first < ASK_MOST ? last - first : ASK_MOST;
-		rc = zero_pages(store, first, part, err);
+		for (; code && way != WRITE; way++) {
+			code = ask_kernel(file, way, first, part);
+			if (code == EOPNOTSUPP || code == ENOSYS ||
+				code == ENODEV)
+				__atomic_store_n(&file->zeroing, way + 1,
+					__ATOMIC_RELAXED);
+		}
+		if (code)
+			rc = write_zeros(store, first, part, err);
 	}
 	return rc ? rc : write_zeros(store, last, offset + length - last, err);
 }

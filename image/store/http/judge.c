@@ -172,20 +172,15 @@ open_store(struct http_transfer *t, uint64_t size)
 		    : http_transfer_fail(t, -ENOMEM, "out of memory");
 }
 
-/* Some servers have no ranges for a file of unknown length. */
-static enum http_verdict
-request_whole(struct http_transfer *t)
-{
-	t->whole = true;
-	return HTTP_RETRY;
-}
-
 static enum http_verdict
 judge_range(struct http_transfer *t)
 {
 	if (!t->http->open && !t->whole && t->answer.has_range &&
-		!t->answer.bad_range && t->answer.total == IMAGE_SIZE_UNKNOWN)
-		return request_whole(t);
+		!t->answer.bad_range && t->answer.total == IMAGE_SIZE_UNKNOWN) {
+		/* Some servers have no ranges for a file of unknown length. */
+		t->whole = true;
+		return HTTP_RETRY;
+	}
 	if (t->whole)
 		return http_transfer_fail(t, -EPROTO,
 			"the server answered with a range in place of the "
@@ -288,8 +283,10 @@ http_judge(struct http_transfer *t)
 	case 416:
 		if (t->http->open || t->whole)
 			return judge_status(t);
-		if (!a->has_range || a->bad_range || a->total != 0)
-			return request_whole(t);
+		if (!a->has_range || a->bad_range || a->total != 0) {
+			t->whole = true;
+			return HTTP_RETRY;
+		}
 		t->end = 0;
 		return open_store(t, 0);
 	default:

@@ -39,25 +39,6 @@ may_pass(CURLcode result)
 	}
 }
 
-/*
- * Returns whether libcurl has no space for a line of the header, or, as 8.14
- * reports, for a line of the trailers. For a line of the header, some versions
- * report that there is no memory, which is far less likely after the first byte
- * of an answer.
- */
-static bool
-is_long_line(const struct http_transfer *t, CURLcode result)
-{
-	curl_off_t first_byte = 0;
-
-	if (result != CURLE_OUT_OF_MEMORY && result != CURLE_TOO_LARGE)
-		return false;
-	libcurl.easy_getinfo(
-		t->easy, CURLINFO_STARTTRANSFER_TIME_T, &first_byte);
-	return first_byte > 0 &&
-	       (result == CURLE_TOO_LARGE || t->verdict == HTTP_UNJUDGED);
-}
-
 /* Returns the proxy of the environment, as for libcurl, or NULL. */
 static const char *
 proxy_of(const char *url)
@@ -251,7 +232,16 @@ bool
 http_end_lost(struct http_transfer *t, CURLcode result)
 {
 	bool timeout = result == CURLE_OPERATION_TIMEDOUT;
-	bool long_line = is_long_line(t, result);
+	curl_off_t first_byte = 0;
+	libcurl.easy_getinfo(
+		t->easy, CURLINFO_STARTTRANSFER_TIME_T, &first_byte);
+	/* libcurl has no space for a line of the header, or, as 8.14 reports,
+	 * of the trailers. For the header, some versions report that there is
+	 * no memory, which is less likely after the first byte. */
+	bool long_line =
+		first_byte > 0 && (result == CURLE_TOO_LARGE ||
+					  (result == CURLE_OUT_OF_MEMORY &&
+						  t->verdict == HTTP_UNJUDGED));
 	unsigned proxy = proxy_status(t);
 	bool again = may_pass(result) && !long_line &&
 		     !is_bad_proxy(t, result) &&

@@ -67,7 +67,6 @@ resume(struct http *http)
 	return goes_on;
 }
 
-/* Fill the free places. Returns the time until the next request is due. */
 static int
 begin_due(struct http *http)
 {

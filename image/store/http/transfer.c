@@ -110,27 +110,6 @@ on_header(char *line, size_t size, size_t n, void *opaque)
 	return t->verdict == HTTP_FAIL ? 0 : size * n;
 }
 
-static size_t
-put(struct http_transfer *t, const char *data, size_t length)
-{
-	size_t skip = t->skip < length ? (size_t)t->skip : length;
-
-	t->code = image_stream_check(t->http->blocks.store.name,
-		t->http->blocks.store.size, t->at + length - skip, false,
-		&t->err);
-	if (t->code < 0) {
-		t->verdict = HTTP_FAIL;
-		return 0;
-	}
-	/* libcurl offers all of them again after a pause. */
-	if (length > skip &&
-		!http_put(t->http, t->at, data + skip, length - skip))
-		return CURL_WRITEFUNC_PAUSE;
-	t->skip -= skip;
-	t->at += length - skip;
-	return length;
-}
-
 /* Returns another number than length to end the request. */
 static size_t
 on_body(char *data, size_t size, size_t n, void *opaque)
@@ -140,8 +119,23 @@ on_body(char *data, size_t size, size_t n, void *opaque)
 
 	if (t->verdict == HTTP_TAKE && !http_judge_bytes(t, data, length))
 		return 0;
-	if (t->verdict == HTTP_TAKE && t->whole)
-		return put(t, data, length);
+	if (t->verdict == HTTP_TAKE && t->whole) {
+		size_t skip = t->skip < length ? (size_t)t->skip : length;
+		size_t left = length - skip;
+		t->code = image_stream_check(t->http->blocks.store.name,
+			t->http->blocks.store.size, t->at + left, false,
+			&t->err);
+		if (t->code < 0) {
+			t->verdict = HTTP_FAIL;
+			return 0;
+		}
+		/* libcurl offers all of them again after a pause. */
+		if (left && !http_put(t->http, t->at, data + skip, left))
+			return CURL_WRITEFUNC_PAUSE;
+		t->skip -= skip;
+		t->at += left;
+		return length;
+	}
 	if (t->verdict != HTTP_TAKE || t->answer.status == 416) {
 		t->discarded += length;
 		return t->discarded <= MAX_PAGE ? length : 0;

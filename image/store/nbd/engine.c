@@ -37,7 +37,6 @@
 #include "store/nbd/nbd.h"
 #include "thread.h"
 
-/* Time for handshakes that are under way at the end. */
 #define HANDSHAKE_NS UINT64_C(5000000000)
 
 /* Losses in a row, without an answer: 13 seconds with the waits. */
@@ -45,7 +44,6 @@
 #define FIRST_WAIT_NS UINT64_C(100000000)
 /* Between two looks at what is late or due. */
 #define TICK_MS 100
-/* A request that ends the connection so many times fails. */
 #define MAX_REQUEST_LOSSES 5
 #define FLUSH_LIMITS 10
 /* Bytes may come, and no part of an answer, for so many times the limit: a
@@ -429,7 +427,6 @@ fill_slot(struct image_nbd_store *nbd, struct image_nbd_slot *slot)
 	return true;
 }
 
-/* Requests queue at the connections that there are: make the others. */
 static void
 connect_more(struct image_nbd_store *nbd)
 {
@@ -480,7 +477,6 @@ close_connection(struct image_nbd_connection *connection)
 	connection->handle = NULL;
 }
 
-/* End every call with the error, now and later. */
 static void
 fail_all(struct image_nbd_store *nbd, int rc, const struct image_error *err)
 {

@@ -76,7 +76,6 @@ struct image_nbd_call {
 	uint64_t end;
 	/* of the whole range; for NBD_WRITE, NULL: zeros */
 	unsigned char *bytes;
-	/* for NBD_STATUS: takes the answer */
 	struct image_nbd_window *window;
 
 	/* The rest is for engine.c. */

@@ -46,40 +46,31 @@ image_nbd_library(void)
 /* The query has only the socket. libnbd has keys that name files, and one that
  * accepts any certificate. */
 static int
-check_query(const char *address, const char *query, struct image_error *err)
-{
-	size_t length;
-
-	for (; *query; query += length + (query[length] != '\0')) {
-		length = strcspn(query, "&;#");
-		if (length == 0 || strncmp(query, "socket=", 7) == 0)
-			continue;
-		if (strncmp(query, "tls-", 4) == 0)
-			return image_fail(err, address, -EINVAL,
-				"an address names no file but a socket: use "
-				"--tls-certificates or --tls-psk");
-		return image_fail(err, address, -EINVAL,
-			"its query has '%.*s'; only socket=SOCKET is allowed",
-			(int)strcspn(query, "=&;#"), query);
-	}
-	return 0;
-}
-
-static int
 check_address(const char *address, const struct image_store_how *how,
 	struct image_error *err)
 {
 	const char *after = strchr(address, ':');
-	const char *query = strchr(address, '?');
+	const char *query = address + strcspn(address, "?");
 	bool secure = strncmp(address, "nbds", 4) == 0;
 
 	if (!after || strncmp(after, "://", 3) != 0)
 		return image_fail(err, address, -EINVAL,
 			"is not an address: write nbd://HOST/EXPORT or "
 			"nbd+unix:///EXPORT?socket=SOCKET");
-	int rc = query ? check_query(address, query + 1, err) : 0;
-	if (rc < 0)
-		return rc;
+	while (*query) {
+		query++;
+		if (strncmp(query, "tls-", 4) == 0)
+			return image_fail(err, address, -EINVAL,
+				"an address names no file but a socket: use "
+				"--tls-certificates or --tls-psk");
+		size_t length = strcspn(query, "&;#");
+		if (length && strncmp(query, "socket=", 7) != 0)
+			return image_fail(err, address, -EINVAL,
+				"its query has '%.*s'; only socket=SOCKET is "
+				"allowed",
+				(int)strcspn(query, "=&;#"), query);
+		query += length;
+	}
 	if (!secure && (how->network.tls_certificates || how->network.tls_psk))
 		return image_fail(err, address, -EINVAL,
 			"is not encrypted: TLS needs nbds:// or nbds+unix://");

@@ -174,7 +174,6 @@ nbd_store_read(struct image_store *store, uint64_t offset, void *buf,
 	return rc;
 }
 
-/* Change a part of one block. bytes NULL: zeros. */
 static int
 write_part(struct image_nbd_store *nbd, uint64_t offset, const void *bytes,
 	uint64_t length, struct image_error *err)

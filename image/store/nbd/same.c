@@ -42,7 +42,6 @@ decode(char *text)
 	image_percent_decode(text, text);
 }
 
-/* Returns false if the address is not one of NBD, or without memory. */
 static bool
 parse(const char *address, struct place *place)
 {

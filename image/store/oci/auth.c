@@ -131,29 +131,6 @@ request_token(struct oci_auth *a, const struct oci_challenge *c,
 	return rc;
 }
 
-/* Basic: a registry without TLS gets no password. */
-static int
-use_login(struct oci_auth *a, const struct oci_challenge *c,
-	struct image_error *err)
-{
-	if (!c->basic)
-		return image_fail(err, a->name, -EACCES,
-			"the server answered 401 (unauthorized)");
-	if (!a->login.user || a->network.plain_http)
-		return image_fail(err, a->name, -EACCES,
-			"the server answered 401 (unauthorized): it asks for "
-			"a user and a password%s",
-			a->login.user ? ", which are not sent without TLS"
-			: a->login.identity
-				? ", and the login has an identity token alone"
-				: "; docker login keeps them, and podman login "
-				  "with REGISTRY_AUTH_FILE");
-	a->auth.user = a->login.user;
-	a->auth.password = a->login.password;
-	a->auth.serial++;
-	return 0;
-}
-
 static int
 auth_renew(struct image_auth *auth, const char *challenges,
 	struct image_error *err)
@@ -166,8 +143,25 @@ auth_renew(struct image_auth *auth, const char *challenges,
 	if (rc < 0)
 		return rc;
 	a->looked = true;
-	if (!c.bearer)
-		return use_login(a, &c, err);
+	if (!c.bearer && !c.basic)
+		return image_fail(err, a->name, -EACCES,
+			"the server answered 401 (unauthorized)");
+	/* Basic: a registry without TLS gets no password. */
+	if (!c.bearer && (!a->login.user || a->network.plain_http))
+		return image_fail(err, a->name, -EACCES,
+			"the server answered 401 (unauthorized): it asks for "
+			"a user and a password%s",
+			a->login.user ? ", which are not sent without TLS"
+			: a->login.identity
+				? ", and the login has an identity token alone"
+				: "; docker login keeps them, and podman login "
+				  "with REGISTRY_AUTH_FILE");
+	if (!c.bearer) {
+		auth->user = a->login.user;
+		auth->password = a->login.password;
+		auth->serial++;
+		return 0;
+	}
 	if (strncasecmp(c.realm, "https://", 8) != 0 &&
 		(!a->network.plain_http ||
 			strncasecmp(c.realm, "http://", 7) != 0))

@@ -20,7 +20,6 @@
 #define MAX_FILE ((size_t)1 << 20)
 #define DOCKER "https://index.docker.io/v1/"
 
-/* A text that may have a secret. */
 static void
 free_text(char *text, size_t length)
 {
@@ -121,7 +120,6 @@ start(pid_t *child, const char *program, const char *text, int *out)
 	return rc;
 }
 
-/* Ask a program of the user: docker-credential-NAME. */
 static int
 ask(struct oci_login *login, const char *helper, const char *key,
 	struct image_error *err)

@@ -148,7 +148,6 @@ open_layer(const struct registry *r, const struct oci_file *file,
 	return rc;
 }
 
-/* Set *found to whether the next members of an archive have the image. */
 static int
 walk(const struct registry *r, struct image_store *store, bool *found)
 {
