@@ -394,94 +394,16 @@ BLOCKS_TEST(drain_reads_to_the_end_and_releases_it)
 	assert_int_equal(read_byte(SIZE - 3 * BLOCK), -ESPIPE);
 }
 
-/* What several threads read from the store. */
-struct reader {
-	/* where the next one reads and releases; NULL: anywhere */
-	size_t *next;
-	uint64_t seed;
-	bool failed;
-};
-
-static bool
-has_bytes(size_t offset, size_t length)
-{
-	static _Thread_local unsigned char buf[200000];
-	struct image_error err;
-
-	return image_store_read(store, offset, buf, length, &err) == 0 &&
-	       memcmp(buf, bytes + offset, length) == 0;
-}
-
-static bool
-read_randomly(struct reader *r)
-{
-	for (size_t i = 0; i < 300; i++) {
-		size_t offset = support_below(&r->seed, SIZE);
-		size_t length = support_below(&r->seed, 200000);
-		/* Mostly ascending, as an image is read. */
-		if (i % 8)
-			offset = offset / 40 + i * (SIZE / 300);
-		if (offset >= SIZE)
-			offset = SIZE - 1;
-		if (length > SIZE - offset)
-			length = SIZE - offset;
-		if (!has_bytes(offset, length))
-			return false;
-	}
-	return true;
-}
-
-/* Take the next chunk, read and release it. */
-static bool
-sweep(struct reader *r)
-{
-	const size_t chunk = 32768;
-
-	for (;;) {
-		size_t at =
-			__atomic_fetch_add(r->next, chunk, __ATOMIC_RELAXED);
-		if (at >= SIZE)
-			return true;
-		size_t n = SIZE - at < chunk ? SIZE - at : chunk;
-		if (!has_bytes(at, n))
-			return false;
-		image_store_release(store, at, n);
-	}
-}
-
-static void *
-run_reader(void *opaque)
-{
-	struct reader *r = opaque;
-
-	r->failed = !(r->next ? sweep(r) : read_randomly(r));
-	return NULL;
-}
-
-static void
-read_by_threads(bool in_order)
-{
-	uint64_t seed = support_seed();
-	struct reader readers[4];
-	size_t next = 0;
-
-	begin(SIZE, true);
-	for (int i = 0; i < 4; i++)
-		readers[i] = (struct reader){.next = in_order ? &next : NULL,
-			.seed = support_random(&seed)};
-	support_threads(run_reader, readers, 4, sizeof(*readers));
-	for (int i = 0; i < 4; i++)
-		assert_false(readers[i].failed);
-}
-
 BLOCKS_TEST(threads_read_at_random_offsets)
 {
-	read_by_threads(false);
+	begin(SIZE, true);
+	fake_read_by_threads(store, bytes, SIZE, 0);
 }
 
 BLOCKS_TEST(threads_read_and_release_in_order)
 {
-	read_by_threads(true);
+	begin(SIZE, true);
+	fake_read_by_threads(store, bytes, SIZE, 32768);
 }
 
 BLOCKS_TEST(a_stream_of_a_store_has_its_bytes_and_its_end)

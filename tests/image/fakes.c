@@ -486,3 +486,68 @@ use(int fd)
 	assert_ok(image_store_use(fd, "file", &how, &store, &err));
 	return store;
 }
+
+struct reader {
+	struct image_store *store;
+	const unsigned char *bytes;
+	size_t size;
+	/* 0: anywhere */
+	size_t chunk;
+	/* of all: where the next chunk begins */
+	size_t *next;
+	uint64_t seed;
+	bool failed;
+};
+
+/* Returns false after the last range. */
+static bool
+next_range(struct reader *r, size_t i, size_t *at, size_t *length)
+{
+	if (r->chunk) {
+		*length = r->chunk;
+		*at = __atomic_fetch_add(r->next, r->chunk, __ATOMIC_RELAXED);
+	} else {
+		*at = support_below(&r->seed, r->size);
+		*length = support_below(&r->seed, 200000);
+		if (i % 8)
+			*at = *at / 40 + i * (r->size / 300);
+		if (*at >= r->size)
+			*at = r->size - 1;
+	}
+	if (*at<r->size && * length> r->size - *at)
+		*length = r->size - *at;
+	return *at < r->size && (r->chunk || i < 300);
+}
+
+static void *
+run_reader(void *opaque)
+{
+	static _Thread_local unsigned char buf[300000];
+	struct reader *r = opaque;
+	struct image_error err;
+	size_t at, n;
+
+	for (size_t i = 0; !r->failed && next_range(r, i, &at, &n); i++) {
+		r->failed = image_store_read(r->store, at, buf, n, &err) < 0 ||
+			    memcmp(buf, r->bytes + at, n) != 0;
+		if (r->chunk)
+			image_store_release(r->store, at & ~511u, n + at % 512);
+	}
+	return NULL;
+}
+
+void
+fake_read_by_threads(struct image_store *store, const unsigned char *bytes,
+	size_t size, size_t chunk)
+{
+	uint64_t seed = support_seed();
+	struct reader readers[4];
+	size_t next = 0;
+
+	for (int i = 0; i < 4; i++)
+		readers[i] = (struct reader){store, bytes, size, chunk, &next,
+			support_random(&seed), false};
+	support_threads(run_reader, readers, 4, sizeof(*readers));
+	for (int i = 0; i < 4; i++)
+		assert_false(readers[i].failed);
+}

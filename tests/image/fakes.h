@@ -159,6 +159,13 @@ fake_raise(atomic_uint *most, unsigned value)
 		;
 }
 
+/*
+ * Four threads read the bytes of a store: anywhere, mostly ascending, as an
+ * image is read; or in chunks that are released, each chunk once.
+ */
+void fake_read_by_threads(struct image_store *store, const unsigned char *bytes,
+	size_t size, size_t chunk);
+
 /* A store on a descriptor that counts what it is asked for, and can fail. */
 
 struct test_store {

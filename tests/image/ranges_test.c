@@ -3,13 +3,14 @@
  * order. */
 #include <endian.h>
 #include "blocks/cache.h"
+#include "fakes.h"
 #include "support.h"
 
 #define SIZE ((size_t)40 * 1024 * 1024 + 777)
 #define REQUESTS 1024
 
 /* Answers the requests that wait in a random order. */
-struct fake {
+struct server {
 	struct image_blocks blocks;
 	pthread_t thread;
 	/* Under the lock of the blocks. */
@@ -42,7 +43,7 @@ static bool
 fake_request(
 	struct image_blocks *blocks, uint64_t begin, uint64_t end, bool urgent)
 {
-	struct fake *fake = (struct fake *)blocks;
+	struct server *fake = (struct server *)blocks;
 
 	(void)urgent;
 	assert_true(fake->n_waiting < REQUESTS);
@@ -66,7 +67,7 @@ fake_wake(struct image_blocks *blocks)
 
 /* With the lock. */
 static void
-fill(struct fake *fake, uint64_t at, uint64_t end)
+fill(struct server *fake, uint64_t at, uint64_t end)
 {
 	struct image_blocks *b = &fake->blocks;
 	struct image_error err;
@@ -92,7 +93,7 @@ fill(struct fake *fake, uint64_t at, uint64_t end)
 static void *
 fake_run(void *opaque)
 {
-	struct fake *fake = opaque;
+	struct server *fake = opaque;
 
 	pthread_mutex_lock(&fake->blocks.lock);
 	while (!fake->stop) {
@@ -114,7 +115,7 @@ fake_run(void *opaque)
 static void
 fake_close(struct image_blocks *blocks)
 {
-	struct fake *fake = (struct fake *)blocks;
+	struct server *fake = (struct server *)blocks;
 
 	pthread_mutex_lock(&blocks->lock);
 	fake->stop = true;
@@ -128,7 +129,7 @@ static const struct block_producer producer = {
 
 /* The store of a test, its producer, and the last error. */
 static struct image_store *store;
-static struct fake *fake;
+static struct server *fake;
 static struct image_error failure;
 
 FIXTURE(end)
@@ -218,65 +219,17 @@ begin_sequence(uint64_t memory)
 	begin_order();
 }
 
-/* What several threads do with one store. */
-struct reader {
-	/* NULL: read anywhere, and release nothing */
-	size_t *next;
-	uint64_t seed;
-	int rc;
-};
-
-static void *
-reader_run(void *opaque)
-{
-	struct reader *r = opaque;
-	static _Thread_local unsigned char buf[300000];
-	struct image_error err;
-
-	for (int i = 0; r->next || i < 100; i++) {
-		size_t at = r->next ? __atomic_fetch_add(r->next, sizeof(buf),
-					      __ATOMIC_RELAXED)
-				    : support_below(&r->seed, SIZE);
-		if (at >= SIZE)
-			break;
-		size_t n = SIZE - at < sizeof(buf) ? SIZE - at : sizeof(buf);
-		if (image_store_read(store, at, buf, n, &err) < 0 ||
-			memcmp(buf, all_bytes() + at, n) != 0)
-			return NULL;
-		if (r->next)
-			image_store_release(store, at & ~511u, n + at % 512);
-	}
-	r->rc = 0;
-	return NULL;
-}
-
-static void
-read_by_threads(bool in_order)
-{
-	struct reader readers[4];
-	uint64_t seed = support_seed();
-	size_t next = 0;
-
-	for (unsigned i = 0; i < 4; i++)
-		readers[i] = (struct reader){.next = in_order ? &next : NULL,
-			.seed = support_random(&seed),
-			.rc = -1};
-	support_threads(reader_run, readers, 4, sizeof(*readers));
-	for (unsigned i = 0; i < 4; i++)
-		assert_int_equal(readers[i].rc, 0);
-}
-
 RANGES_TEST(threads_read_ranges_anywhere_in_little_memory)
 {
 	begin(BLOCK);
-	read_by_threads(false);
+	fake_read_by_threads(store, all_bytes(), SIZE, 0);
 	assert_int_equal(fake->blocks.n_blocks, 8);
 }
 
 RANGES_TEST(each_byte_is_requested_once_and_passes_the_tap_once)
 {
 	begin_sequence(48 << 20);
-	read_by_threads(true);
+	fake_read_by_threads(store, all_bytes(), SIZE, 300000);
 	assert_ok(image_store_unchanged(store, &failure));
 	assert_true(witness.ended && witness.seen == SIZE);
 	assert_int_equal(fake->requested, SIZE);
@@ -328,7 +281,7 @@ RANGES_TEST(a_read_at_the_end_moves_what_is_needed_to_a_file)
 	image_blocks_spill(store, &spill);
 	assert_ok(image_store_read(store, SIZE - 1, &byte, 1, &failure));
 	assert_int_equal(byte, all_bytes()[SIZE - 1]);
-	read_by_threads(true);
+	fake_read_by_threads(store, all_bytes(), SIZE, 300000);
 	assert_int_equal(fake->requested, SIZE);
 	assert_true(fake->blocks.fd >= 0);
 }
@@ -363,7 +316,7 @@ RANGES_TEST(what_was_read_before_the_order_passes_the_tap)
 	for (size_t at = 0; at < SIZE; at += SIZE / 7)
 		assert_ok(read_byte(at));
 	begin_order();
-	read_by_threads(true);
+	fake_read_by_threads(store, all_bytes(), SIZE, 300000);
 	assert_ok(image_blocks_drain(store, &failure));
 	assert_true(witness.ended && witness.seen == SIZE);
 	assert_int_equal(fake->requested, SIZE);
