@@ -10,6 +10,7 @@
  *	loop.c		is another name of the same disk in use
  *	lock.c		has another process opened the image: QEMU's locks
  */
+#include <dirent.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -29,10 +30,10 @@ int image_device_open(const char *path, const struct image_store_how *how,
  */
 bool image_device_in_use(dev_t device, char *text, size_t size);
 
-/* The path of a file of sysfs about a device. */
-void image_sysfs_path(char *path, size_t size, dev_t device, const char *below);
-/* Returns the device whose numbers a file of sysfs has, or 0. */
-dev_t image_sysfs_device(const char *path);
+/* Open a folder of sysfs about a device; NULL if there is none. */
+DIR *image_sysfs_folder(dev_t device, const char *below);
+/* Read the first line of a file of sysfs about a device. */
+bool image_sysfs_line(char *line, size_t size, dev_t device, const char *below);
 
 /*
  * Returns whether a file or device is the same disk as a loop device that is in

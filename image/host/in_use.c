@@ -4,12 +4,10 @@
  * it (dm, md). What cannot be read is not in use: the kernel refuses O_EXCL for
  * most of these devices in any case.
  */
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include "host/host.h"
 
@@ -110,23 +108,41 @@ find_line(const char *path, dev_t device,
 	return is_found;
 }
 
-void
-image_sysfs_path(char *path, size_t size, dev_t device, const char *below)
+DIR *
+image_sysfs_folder(dev_t device, const char *below)
 {
-	snprintf(path, size, "/sys/dev/block/%u:%u/%s", major(device),
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%s", major(device),
 		minor(device), below);
+	return opendir(path);
+}
+
+bool
+image_sysfs_line(char *line, size_t size, dev_t device, const char *below)
+{
+	char path[64 + NAME];
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%.250s",
+		major(device), minor(device), below);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return false;
+	bool found = fgets(line, (int)size, file);
+	fclose(file);
+	if (found)
+		line[strcspn(line, "\n")] = '\0';
+	return found;
 }
 
 /* Find a device that is made of this one. */
 static bool
 find_holder(dev_t device, char where[NAME])
 {
+	DIR *folder = image_sysfs_folder(device, "holders");
 	struct dirent *entry;
-	char path[64];
 	bool found = false;
 
-	image_sysfs_path(path, sizeof(path), device, "holders");
-	DIR *folder = opendir(path);
 	if (!folder)
 		return false;
 	while (!found && (entry = readdir(folder))) {
@@ -154,48 +170,33 @@ find_use(dev_t device, char *text, size_t size)
 	return true;
 }
 
-dev_t
-image_sysfs_device(const char *path)
-{
-	unsigned major_number, minor_number;
-	dev_t device = 0;
-	FILE *file = fopen(path, "re");
-
-	if (!file)
-		return 0;
-	if (fscanf(file, "%u:%u", &major_number, &minor_number) == 2)
-		device = makedev(major_number, minor_number);
-	fclose(file);
-	return device;
-}
-
 /* Returns the device of a partition in the sysfs folder of its disk, or 0. */
 static dev_t
 partition_of(dev_t disk, const char *name)
 {
-	char path[64 + NAME], below[NAME];
-	struct stat st;
+	char below[NAME], line[32];
+	unsigned major_number, minor_number;
 
 	snprintf(below, sizeof(below), "%.200s/partition", name);
-	image_sysfs_path(path, sizeof(path), disk, below);
-	if (stat(path, &st) < 0)
+	if (!image_sysfs_line(line, sizeof(line), disk, below))
 		return 0;
 	snprintf(below, sizeof(below), "%.200s/dev", name);
-	image_sysfs_path(path, sizeof(path), disk, below);
-	return image_sysfs_device(path);
+	if (!image_sysfs_line(line, sizeof(line), disk, below) ||
+		sscanf(line, "%u:%u", &major_number, &minor_number) != 2)
+		return 0;
+	return makedev(major_number, minor_number);
 }
 
 bool
 image_device_in_use(dev_t device, char *text, size_t size)
 {
 	struct dirent *entry;
-	char path[64], use[NAME + 32];
+	char use[NAME + 32];
 	bool found = find_use(device, text, size);
 
 	if (found)
 		return true;
-	image_sysfs_path(path, sizeof(path), device, "");
-	DIR *folder = opendir(path);
+	DIR *folder = image_sysfs_folder(device, "");
 	if (!folder)
 		return false;
 	while (!found && (entry = readdir(folder))) {

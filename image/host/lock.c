@@ -22,91 +22,60 @@
 #define RESIZE 3
 #define N_THINGS 5
 
-static struct flock
-range(int first, int length)
-{
-	return (struct flock){.l_whence = SEEK_SET,
-		.l_start = (off_t)first,
-		.l_len = (off_t)length};
-}
-
-/* Kernels and file systems without such locks return one of these. */
-static bool
-unsupported(int code)
-{
-	return code == EINVAL || code == ENOLCK || code == ENOSYS ||
-	       code == EOPNOTSUPP;
-}
-
+/*
+ * Lock bytes (F_OFD_SETLK), or look whether another process has locked one of
+ * them (F_OFD_GETLK). A file system without locks is treated like a file that
+ * nobody has locked. `what` is for the message: the kernel reports no owner of
+ * a lock of an open file description.
+ */
 static int
-call(int fd, int command, struct flock *lock)
+ask(int fd, int command, int first, int length, const char *what, char *text,
+	size_t size)
 {
+	struct flock lock = {
+		.l_type = command == F_OFD_SETLK ? F_RDLCK : F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = first,
+		.l_len = length};
 	int rc;
 
 	do
-		rc = fcntl(fd, command, lock);
+		rc = fcntl(fd, command, &lock);
 	while (rc < 0 && errno == EINTR);
-	return rc < 0 ? errno : 0;
-}
-
-static int
-fail(int code, char *text, size_t size)
-{
-	snprintf(text, size, "cannot be locked: %s", strerror(code));
-	return -code;
-}
-
-/* The kernel reports no owner of a lock of an open file description. */
-static int
-refuse(const char *what, char *text, size_t size)
-{
+	int code = rc < 0 ? errno : 0;
+	switch (code) {
+	case 0:
+		if (command == F_OFD_SETLK || lock.l_type == F_UNLCK)
+			return 0;
+		break;
+	case EINVAL:
+	case ENOLCK:
+	case ENOSYS:
+	case EOPNOTSUPP:
+		return 0;
+	case EAGAIN:
+	case EACCES:
+		break;
+	default:
+		snprintf(text, size, "cannot be locked: %s", strerror(code));
+		return -code;
+	}
 	snprintf(text, size, "%s another process", what);
 	return -EBUSY;
 }
 
-/*
- * Lock bytes. Returns 0 if they are locked, -EOPNOTSUPP if there are no locks.
- * QEMU's locks are all shared, so that only a lock of another program
- * conflicts.
- */
+/* QEMU's locks are all shared, so that only a lock of another program
+ * conflicts. */
 static int
 take(int fd, int first, int length, char *text, size_t size)
 {
-	struct flock lock = range(first, length);
-
-	lock.l_type = F_RDLCK;
-	int code = call(fd, F_OFD_SETLK, &lock);
-	if (code == 0)
-		return 0;
-	if (unsupported(code))
-		return -EOPNOTSUPP;
-	if (code != EAGAIN && code != EACCES)
-		return fail(code, text, size);
-	return refuse("is locked by", text, size);
+	return ask(fd, F_OFD_SETLK, first, length, "is locked by", text, size);
 }
 
-/* Refuse the file if another process holds a lock on one of the bytes. */
 static int
 test(int fd, int first, int length, const char *what, char *text, size_t size)
 {
-	struct flock lock = range(first, length);
-
-	lock.l_type = F_WRLCK;
-	int code = call(fd, F_OFD_GETLK, &lock);
-	if (unsupported(code))
-		return -EOPNOTSUPP;
-	if (code != 0)
-		return fail(code, text, size);
-	if (lock.l_type == F_UNLCK)
-		return 0;
-	return refuse(what, text, size);
-}
-
-/* A file system without locks is treated like a file that nobody has locked. */
-static int
-conclude(int rc)
-{
-	return rc == -EOPNOTSUPP ? 0 : rc;
+	return ask(fd, F_OFD_GETLK, first, length, what, text, size);
 }
 
 int
@@ -132,7 +101,7 @@ image_lock_shared(int fd, char *text, size_t size)
 		snprintf(text + length, size - length,
 			"; add --force-share to read the image anyway");
 	}
-	return conclude(rc);
+	return rc;
 }
 
 int
@@ -147,5 +116,5 @@ image_lock_exclusive(int fd, char *text, size_t size)
 		rc = test(fd, DOES, N_THINGS, used, text, size);
 	if (rc == 0)
 		rc = test(fd, FORBIDS, N_THINGS, used, text, size);
-	return conclude(rc);
+	return rc;
 }

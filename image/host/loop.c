@@ -3,12 +3,13 @@
  * Loop devices. A loop device and the file or device behind it are one disk
  * under two names. The kernel lets both be written at once.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/loop.h>
+#include <linux/major.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
@@ -30,34 +31,37 @@ struct place {
 static uint64_t
 read_number(dev_t device, const char *below)
 {
-	uint64_t number = 0;
-	char path[64];
+	char line[32];
 
-	image_sysfs_path(path, sizeof(path), device, below);
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%" SCNu64, &number) != 1)
-		number = 0;
-	fclose(file);
-	return number;
+	return image_sysfs_line(line, sizeof(line), device, below)
+		       ? strtoull(line, NULL, 10)
+		       : 0;
+}
+
+/* Set *path to the name of a device, such as "/dev/loop0". */
+static bool
+device_path(dev_t device, char path[300])
+{
+	char link[64], target[256];
+
+	snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(device),
+		minor(device));
+	ssize_t n = readlink(link, target, sizeof(target) - 1);
+	target[n < 0 ? 0 : n] = '\0';
+	const char *slash = strrchr(target, '/');
+	snprintf(path, 300, "/dev/%s", slash ? slash + 1 : target);
+	return n >= 0;
 }
 
 /* Open a loop device for reading. Returns -1 and sets errno on failure. */
 static int
 open_loop(dev_t loop, int flags)
 {
-	char link[64], target[256], path[256];
+	char path[300];
 	struct stat st;
 
-	snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(loop),
-		minor(loop));
-	ssize_t n = readlink(link, target, sizeof(target) - 1);
-	if (n < 0)
+	if (!device_path(loop, path))
 		return -1;
-	target[n] = '\0';
-	const char *slash = strrchr(target, '/');
-	snprintf(path, sizeof(path), "/dev/%.200s", slash ? slash + 1 : target);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
 	if (fd < 0)
 		return -1;
@@ -78,28 +82,21 @@ find_backing(dev_t loop, struct stat *st)
 	struct loop_info64 info;
 	char path[4096];
 
-	image_sysfs_path(path, sizeof(path), loop, "loop/backing_file");
-	FILE *file = fopen(path, "re");
-	if (!file)
+	if (!image_sysfs_line(path, sizeof(path), loop, "loop/backing_file"))
 		return false;
-	bool found = fgets(path, sizeof(path), file);
-	fclose(file);
 	int fd = open_loop(loop, 0);
-	if (fd >= 0) {
-		int rc = ioctl(fd, LOOP_GET_STATUS64, &info);
+	int rc = fd < 0 ? -1 : ioctl(fd, LOOP_GET_STATUS64, &info);
+	if (fd >= 0)
 		close(fd);
-		if (rc == 0) {
-			*st = (struct stat){.st_dev = (dev_t)info.lo_device,
-				.st_ino = (ino_t)info.lo_inode,
-				.st_rdev = (dev_t)info.lo_rdevice,
-				.st_mode = info.lo_rdevice ? S_IFBLK : S_IFREG};
-			return true;
-		}
-	}
 	/* Only the path is public. It may name another file by now, or name one
 	 * in another mount namespace. */
-	path[strcspn(path, "\n")] = '\0';
-	return found && stat(path, st) == 0;
+	if (rc < 0)
+		return stat(path, st) == 0;
+	*st = (struct stat){.st_dev = (dev_t)info.lo_device,
+		.st_ino = (ino_t)info.lo_inode,
+		.st_rdev = (dev_t)info.lo_rdevice,
+		.st_mode = info.lo_rdevice ? S_IFBLK : S_IFREG};
+	return true;
 }
 
 static struct place
@@ -160,27 +157,27 @@ bool
 image_loop_in_use(const struct stat *st, char *text, size_t size)
 {
 	char path[300], use[300];
+	unsigned major_number, minor_number;
 	struct dirent *entry;
 	bool found = false;
-	DIR *folder = opendir("/sys/block");
+	DIR *folder = opendir("/sys/dev/block");
 
-	if (!folder)
-		return false;
-	while (!found && (entry = readdir(folder))) {
-		if (strncmp(entry->d_name, "loop", 4) != 0)
+	while (folder && !found && (entry = readdir(folder))) {
+		if (sscanf(entry->d_name, "%u:%u", &major_number,
+			    &minor_number) != 2 ||
+			major_number != LOOP_MAJOR)
 			continue;
-		snprintf(
-			path, sizeof(path), "/sys/block/%s/dev", entry->d_name);
 		struct stat loop = {.st_mode = S_IFBLK,
-			.st_rdev = image_sysfs_device(path)};
+			.st_rdev = makedev(major_number, minor_number)};
 		found = !is_one_inode(&loop, st) &&
 			image_is_same_disk(&loop, st) &&
-			is_used(loop.st_rdev, use, sizeof(use));
+			is_used(loop.st_rdev, use, sizeof(use)) &&
+			device_path(loop.st_rdev, path);
 		if (found)
-			snprintf(text, size,
-				"is the same disk as /dev/%s, which %s",
-				entry->d_name, use);
+			snprintf(text, size, "is the same disk as %s, which %s",
+				path, use);
 	}
-	closedir(folder);
+	if (folder)
+		closedir(folder);
 	return found;
 }
