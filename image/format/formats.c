@@ -14,15 +14,7 @@ static const struct image_format *const formats[] = {
 #undef IMAGE_FORMAT
 };
 
-static const struct foreign {
-	const char *name;
-	const char *driver;
-	size_t offset;
-	const char *magic;
-	size_t length;
-	const char *suffixes;
-	bool in_disk;
-} foreign[] = {
+static const struct image_foreign foreign[] = {
 #define IMAGE_FOREIGN(name, driver, offset, magic, suffixes, in_disk)          \
 	{name, driver, offset, magic, sizeof(magic) - 1, suffixes, in_disk},
 #include "format/foreign.def"
@@ -146,27 +138,15 @@ image_is_disk_name(const char *path)
 	return image_has_suffix(path) || listed(others, suffix_of(path));
 }
 
-const char *
-image_foreign_by_magic(const unsigned char *head, size_t length, bool *in_disk)
+const struct image_foreign *
+image_foreign_by_magic(const unsigned char *head, size_t length)
 {
-	*in_disk = false;
 	for (size_t i = 0; i < COUNT(foreign); i++) {
-		const struct foreign *f = &foreign[i];
+		const struct image_foreign *f = &foreign[i];
 		if (f->length && f->offset + f->length <= length &&
-			memcmp(head + f->offset, f->magic, f->length) == 0) {
-			*in_disk = f->in_disk;
-			return f->name;
-		}
+			memcmp(head + f->offset, f->magic, f->length) == 0)
+			return f;
 	}
-	return NULL;
-}
-
-const char *
-image_foreign_driver(const char *name)
-{
-	for (size_t i = 0; i < COUNT(foreign); i++)
-		if (strcmp(foreign[i].name, name) == 0)
-			return foreign[i].driver;
 	return NULL;
 }
 

@@ -11,14 +11,22 @@
 /* Returns the format whose probe() accepts the bytes, or NULL. */
 const struct image_format *image_format_by_magic(
 	const unsigned char *head, size_t length);
-/*
- * Returns the name of the format of foreign.def whose magic the bytes have, or
- * NULL. Sets *in_disk to true if a disk may begin with the same magic.
- */
-const char *image_foreign_by_magic(
-	const unsigned char *head, size_t length, bool *in_disk);
-/* Returns QEMU's name of a format of foreign.def, by its name there. */
-const char *image_foreign_driver(const char *name);
+/* A row of foreign.def. */
+struct image_foreign {
+	const char *name;
+	/* QEMU's name */
+	const char *driver;
+	size_t offset;
+	const char *magic;
+	size_t length;
+	const char *suffixes;
+	/* a disk may begin with the same magic */
+	bool in_disk;
+};
+
+/* Returns the format of foreign.def whose magic the bytes have, or NULL. */
+const struct image_foreign *image_foreign_by_magic(
+	const unsigned char *head, size_t length);
 /*
  * Returns whether the file name has the suffix of a format that this release
  * knows, such as ".img".

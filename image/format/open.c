@@ -62,11 +62,10 @@ choose_by_name(const struct image_store *store,
 
 /* Users copy the commands: a name that others chose is never in them. */
 static int
-refuse_foreign(const struct image_store *store, const char *foreign,
-	struct image_error *err)
+refuse_foreign(const struct image_store *store,
+	const struct image_foreign *foreign, struct image_error *err)
 {
-	const char *driver = image_foreign_driver(foreign);
-	bool secret = strcmp(driver, "luks") == 0;
+	bool secret = strcmp(foreign->driver, "luks") == 0;
 	/* QEMU opens neither pipes nor members of archives. */
 	bool alone = store->below || store->forward;
 
@@ -76,12 +75,12 @@ refuse_foreign(const struct image_store *store, const char *foreign,
 		"%s%s%s\" serves the disk, and \"hone convert --format=raw "
 		"'nbd+unix:///?socket=/tmp/disk.sock' DST\" reads "
 		"it; " RAW_HINT,
-		foreign, foreign,
+		foreign->name, foreign->name,
 		alone ? "make a file of the image alone; " : "",
 		secret ? "--object=secret,id=key,file=KEYFILE --image-opts "
 			 "driver="
 		       : "--format=",
-		driver,
+		foreign->driver,
 		secret ? ",key-secret=key,file.filename=FILE" : " FILE");
 }
 
@@ -96,8 +95,8 @@ image_probe(struct image_store *store, const struct image_open *how,
 		return rc;
 	size_t length = store->head_length;
 	/* Before the formats: QCOW version 1 has the magic of qcow2. */
-	bool in_disk;
-	const char *foreign = image_foreign_by_magic(head, length, &in_disk);
+	const struct image_foreign *foreign =
+		image_foreign_by_magic(head, length);
 	if (foreign)
 		return refuse_foreign(store, foreign, err);
 	/* The program that writes into the pipe has failed. */

@@ -8,8 +8,6 @@
 #include <string.h>
 #include "format/bytes.h"
 #include "format/formats.h"
-#include "format/format.h"
-#include "store/store.h"
 
 static const struct signature {
 	const char *name;
@@ -57,7 +55,7 @@ struct search {
 };
 
 static void
-found(struct search *search, const char *name, uint64_t offset)
+note(struct search *search, const char *name, uint64_t offset)
 {
 	if (search->faults++ == 0) {
 		search->name = name;
@@ -81,20 +79,21 @@ read_bytes(struct search *search, uint64_t offset, void *buf, size_t length,
 	return 0;
 }
 
+/* Set *offset to the place of the signature; *found to whether it is there. */
 static int
-look_for(struct search *search, const struct signature *s,
-	struct image_error *err)
+look_for(struct search *search, const struct signature *s, uint64_t *offset,
+	bool *found, struct image_error *err)
 {
 	uint64_t size = search->size;
 	unsigned char bytes[MAX_MAGIC];
 
+	*found = false;
 	/* a subtraction, because a sum may overflow */
 	if (size < s->offset || (!s->from_end && size - s->offset < s->length))
 		return 0;
-	uint64_t offset = s->from_end ? size - s->offset : s->offset;
-	int rc = read_bytes(search, offset, bytes, s->length, err);
-	if (rc == 0 && memcmp(bytes, s->magic, s->length) == 0)
-		found(search, s->name, offset);
+	*offset = s->from_end ? size - s->offset : s->offset;
+	int rc = read_bytes(search, *offset, bytes, s->length, err);
+	*found = rc == 0 && memcmp(bytes, s->magic, s->length) == 0;
 	return rc;
 }
 
@@ -145,7 +144,7 @@ look_for_zip(struct search *search, struct image_error *err)
 			continue;
 		rc = closes_zip(search, tail + i, begin + i, &closes, err);
 		if (closes)
-			found(search, "zip", begin + i);
+			note(search, "zip", begin + i);
 	}
 	return rc;
 }
@@ -155,23 +154,27 @@ look(struct search *search, const unsigned char *head, size_t length,
 	struct image_error *err)
 {
 	const struct image_format *other = image_format_by_magic(head, length);
-	bool in_disk;
-	const char *foreign = image_foreign_by_magic(head, length, &in_disk);
+	const struct image_foreign *foreign =
+		image_foreign_by_magic(head, length);
 
 	/* Before the formats: QCOW version 1 has the magic of qcow2. */
-	if (foreign && !(in_disk && search->leave_disks))
-		found(search, foreign, 0);
+	if (foreign && !(foreign->in_disk && search->leave_disks))
+		note(search, foreign->name, 0);
 	else if (other && other != search->format)
-		found(search, other->name, 0);
+		note(search, other->name, 0);
 	for (size_t i = 0; i < COUNT; i++) {
 		const struct signature *s = &signatures[i];
 		/* The last bytes of a format with a footer are the footer. */
 		if ((search->disk && !s->in_raw) ||
 			(search->format->footer && s->from_end))
 			continue;
-		int rc = look_for(search, s, err);
+		uint64_t offset;
+		bool found;
+		int rc = look_for(search, s, &offset, &found, err);
 		if (rc < 0)
 			return rc;
+		if (found)
+			note(search, s->name, offset);
 	}
 	return search->disk ? 0 : look_for_zip(search, err);
 }
@@ -181,34 +184,6 @@ look(struct search *search, const unsigned char *head, size_t length,
 #define MBR_ENTRY_SIZE 16
 #define MBR_PROTECTIVE 0xee
 #define MBR_BOOTABLE 0x80
-
-struct mbr {
-	/* entries with a partition, including that of the GPT */
-	unsigned used;
-	unsigned protective;
-	/* of the last protective entry */
-	unsigned index;
-	uint32_t first_sector;
-	/* entries whose boot flag is neither 0x00 nor 0x80 */
-	unsigned bad_flags;
-};
-
-static void
-read_mbr(const unsigned char *head, struct mbr *mbr)
-{
-	*mbr = (struct mbr){0};
-	for (unsigned i = 0; i < 4; i++) {
-		const unsigned char *entry =
-			head + MBR_ENTRIES + i * (size_t)MBR_ENTRY_SIZE;
-		mbr->bad_flags += entry[0] != 0 && entry[0] != MBR_BOOTABLE;
-		mbr->used += entry[4] != 0;
-		if (entry[4] != MBR_PROTECTIVE)
-			continue;
-		mbr->protective++;
-		mbr->index = i;
-		mbr->first_sector = image_le32(entry + 8);
-	}
-}
 
 /*
  * The protective MBR of a GPT has one partition, in its first entry, from
@@ -220,31 +195,43 @@ read_mbr(const unsigned char *head, struct mbr *mbr)
 static void
 check_mbr(const unsigned char *head, struct image_verdict *verdict)
 {
-	struct mbr mbr;
+	/* entries with a partition; whose boot flag is not valid */
+	unsigned used = 0, bad_flags = 0;
+	/* number of the last protective entry, from 1 on */
+	unsigned number = 0;
+	uint32_t first_sector = 0;
 
-	read_mbr(head, &mbr);
-	if (!mbr.protective)
+	for (unsigned i = 0; i < 4; i++) {
+		const unsigned char *entry =
+			head + MBR_ENTRIES + i * (size_t)MBR_ENTRY_SIZE;
+		bad_flags += entry[0] != 0 && entry[0] != MBR_BOOTABLE;
+		used += entry[4] != 0;
+		if (entry[4] == MBR_PROTECTIVE) {
+			number = i + 1;
+			first_sector = image_le32(entry + 8);
+		}
+	}
+	if (!number)
 		return;
-	if (mbr.used > 1)
+	if (used > 1)
 		image_verdict_add(verdict, "mbr", 1,
 			"protective MBR of a GPT has %s besides the protective "
 			"one",
-			IMAGE_COUNT(mbr.used - 1, "partition"));
-	else if (mbr.index != 0)
+			IMAGE_COUNT(used - 1, "partition"));
+	else if (number != 1)
 		image_verdict_add(verdict, "mbr", 1,
 			"protective MBR of a GPT has its partition in entry "
 			"%u, not in the first",
-			mbr.index + 1);
-	else if (mbr.first_sector != 1)
+			number);
+	else if (first_sector != 1)
 		image_verdict_add(verdict, "mbr", 1,
-			"protective MBR of a GPT begins at sector %" PRIu32
-			", not 1",
-			mbr.first_sector);
-	else if (mbr.bad_flags)
+			"protective MBR of a GPT begins at sector %u, not 1",
+			first_sector);
+	else if (bad_flags)
 		image_verdict_add(verdict, "mbr", 1,
 			"protective MBR of a GPT has %s whose boot flag is "
 			"neither 0x00 nor 0x80",
-			IMAGE_COUNT(mbr.bad_flags, "entry"));
+			IMAGE_COUNT(bad_flags, "entry"));
 	else
 		image_verdict_add(verdict, "mbr", 0, "%s",
 			"the MBR has the protective partition only");
@@ -259,16 +246,12 @@ check_mbr(const unsigned char *head, struct image_verdict *verdict)
 static int
 find_iso(struct search *search, bool *is_iso, struct image_error *err)
 {
-	static const char magic[] = "CD001";
-	const uint64_t offset = 32769;
-	char bytes[sizeof(magic) - 1];
+	uint64_t offset;
+	size_t i = 0;
 
-	*is_iso = false;
-	if (search->size < offset + sizeof(bytes))
-		return 0;
-	int rc = read_bytes(search, offset, bytes, sizeof(bytes), err);
-	*is_iso = rc == 0 && memcmp(bytes, magic, sizeof(bytes)) == 0;
-	return rc;
+	while (strcmp(signatures[i].name, "ISO 9660") != 0)
+		i++;
+	return look_for(search, &signatures[i], &offset, is_iso, err);
 }
 
 /* Returns whether the file has the bytes of the disk at their own offsets. */

@@ -131,16 +131,16 @@ pipe_write(struct image_store *store, uint64_t offset, const void *buf,
 		memcpy(head + offset, buf, n);
 		n += (size_t)offset;
 		/* A guest chose them: no program may detect another format. */
-		bool in_disk;
-		const char *name = image_foreign_by_magic(head, n, &in_disk);
+		const struct image_foreign *foreign =
+			image_foreign_by_magic(head, n);
 		const struct image_format *format =
 			image_format_by_magic(head, n);
-		if (!p->allow_disguised && !(name && in_disk) &&
-			(name || format))
+		if (!p->allow_disguised &&
+			(foreign ? !foreign->in_disk : format != NULL))
 			rc = image_fail(err, store->name, -EINVAL,
 				"would be a raw image with the signature of %s "
 				"at offset 0; add --allow-disguised",
-				name ? name : format->name);
+				foreign ? foreign->name : format->name);
 	}
 	if (rc == 0)
 		rc = send_zeros(p, offset, err);
