@@ -297,7 +297,8 @@ check_tables(struct check *k)
 			k->q.snapshots_bytes, 1, false, NULL);
 	for (uint32_t i = 0; rc == 0 && i < k->q.n_snapshots; i++) {
 		const struct qcow2_snapshot *s = &k->q.snapshots[i];
-		if (s->l1_entries < qcow2_l1_entries(h, s->disk_size))
+		if (s->l1_entries < qcow2_l1_entries(s->disk_size,
+					    h->cluster_bits, k->q.extended))
 			fault(k, SNAPSHOTS,
 				"L1 table of snapshot %u has %s, too few for a "
 				"disk of %s",

@@ -24,12 +24,6 @@ struct run {
 	uint64_t end;
 };
 
-/* A position in the runs: `before` clusters are in those before `index`. */
-struct cursor {
-	size_t index;
-	uint64_t before;
-};
-
 struct sink {
 	struct image_sink base;
 	struct qcow2_geometry geometry;
@@ -37,8 +31,9 @@ struct sink {
 	struct run *runs;
 	size_t n_runs;
 	uint64_t room;
-	/* where the next range is placed */
-	struct cursor next;
+	/* the run of the next range, and the clusters in those before it */
+	size_t next;
+	uint64_t before;
 	/* names the source in messages */
 	const char *source;
 	/* places in the file, in clusters, in this order; a cluster before
@@ -296,14 +291,12 @@ forward_sink_reserve(struct image_sink *base, struct image_place *place,
 	struct sink *s = (struct sink *)base;
 	unsigned bits = s->geometry.cluster_bits;
 	uint64_t cluster = place->guest >> bits;
-	const struct run *r = s->runs + s->next.index;
+	const struct run *r = s->runs + s->next;
 
 	assert(place->length > 0 && !place->compressed);
-	for (; s->next.index < s->n_runs && r->end <= cluster; r++) {
-		s->next.before += r->end - r->first;
-		s->next.index++;
-	}
-	if (s->next.index == s->n_runs || cluster < r->first)
+	for (; s->next < s->n_runs && r->end <= cluster; r++, s->next++)
+		s->before += r->end - r->first;
+	if (s->next == s->n_runs || cluster < r->first)
 		return image_fail(err, s->source, -EIO,
 			"has changed since it was opened: it has data at "
 			"offset %" PRIu64 ", where it had none",
@@ -312,7 +305,7 @@ forward_sink_reserve(struct image_sink *base, struct image_place *place,
 	if (place->length > left)
 		place->length = left;
 	place->stored = place->length;
-	cluster += s->data + s->next.before - r->first;
+	cluster += s->data + s->before - r->first;
 	place->host = (cluster << bits) + (place->guest & (base->unit - 1));
 	return 0;
 }

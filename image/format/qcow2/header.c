@@ -249,23 +249,14 @@ parse_features(struct parser *p)
 	return 0;
 }
 
-uint64_t
-qcow2_l1_entries(const struct qcow2_header *h, uint64_t size)
-{
-	/* an L2 table is one cluster of entries of 8 or 16 bytes */
-	unsigned l2_bits =
-		h->cluster_bits - (h->incompatible & QCOW2_EXTENDED_L2 ? 4 : 3);
-	unsigned bits = h->cluster_bits + l2_bits;
-	return (size >> bits) + ((size & ((UINT64_C(1) << bits) - 1)) != 0);
-}
-
 /* The places of the tables. */
 static int
 parse_tables(struct parser *p)
 {
 	struct qcow2_header *h = p->h;
 	uint32_t clusters = image_be32(p->raw + 56);
-	uint64_t needed = qcow2_l1_entries(h, h->size);
+	uint64_t needed = qcow2_l1_entries(
+		h->size, h->cluster_bits, h->incompatible & QCOW2_EXTENDED_L2);
 
 	h->l1_entries = image_be32(p->raw + 36);
 	h->l1_offset = image_be64(p->raw + 40);

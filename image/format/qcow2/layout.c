@@ -13,27 +13,12 @@ _Static_assert(UINT64_C(8) << MAX_REFCOUNT_TABLE_ENTRIES_BITS ==
 	"entries have 8 bytes");
 
 static uint64_t
-l1_entries(uint64_t size, unsigned cluster_bits, unsigned l2_bits)
+l1_entries(uint64_t size, unsigned cluster_bits, bool extended_l2)
 {
-	uint64_t entries =
-		qcow2_divide_up(size, UINT64_C(1) << (cluster_bits + l2_bits));
+	uint64_t entries = qcow2_l1_entries(size, cluster_bits, extended_l2);
 	/* An empty disk has a table too, so that the header has a valid
 	 * offset. */
 	return entries ? entries : 1;
-}
-
-/* Entries have 8 bytes, or 16 with extended_l2. */
-static unsigned
-l2_bits(unsigned cluster_bits, bool extended_l2)
-{
-	return cluster_bits - (extended_l2 ? 4 : 3);
-}
-
-static bool
-l1_fits(uint64_t size, unsigned cluster_bits, bool extended_l2)
-{
-	unsigned bits = l2_bits(cluster_bits, extended_l2);
-	return l1_entries(size, cluster_bits, bits) <= QCOW2_MAX_L1_BYTES / 8;
 }
 
 static int
@@ -41,19 +26,19 @@ l1_too_large(const struct qcow2_geometry *g, const char *name,
 	struct image_error *err)
 {
 	unsigned bits = g->cluster_bits;
+	char hint[80] = "";
 
 	while (bits <= QCOW2_MAX_CLUSTER_BITS &&
-		!l1_fits(g->size, bits, g->extended_l2))
+		l1_entries(g->size, bits, g->extended_l2) >
+			QCOW2_MAX_L1_BYTES / 8)
 		bits++;
-	if (bits > QCOW2_MAX_CLUSTER_BITS)
-		return image_fail(err, name, -EFBIG,
-			"size %" PRIu64
-			" needs an L1 table of more than 32 MiB",
-			g->size);
+	if (bits <= QCOW2_MAX_CLUSTER_BITS)
+		snprintf(hint, sizeof(hint),
+			" with cluster_size=%u; use cluster_size=%u",
+			1u << g->cluster_bits, 1u << bits);
 	return image_fail(err, name, -EFBIG,
-		"size %" PRIu64 " needs an L1 table of more than 32 MiB with "
-		"cluster_size=%u; use cluster_size=%u",
-		g->size, 1u << g->cluster_bits, 1u << bits);
+		"size %" PRIu64 " needs an L1 table of more than 32 MiB%s",
+		g->size, hint);
 }
 
 int
@@ -80,14 +65,14 @@ qcow2_geometry(struct qcow2_geometry *g, const struct image_create *create,
 			(unsigned)__builtin_ctz(create->refcount_bits),
 		.extended_l2 = create->extended_l2,
 		.size = rounded - rounded % QCOW2_SECTOR,
-		.l2_bits = l2_bits(bits, create->extended_l2),
+		.l2_bits = qcow2_l2_bits(bits, create->extended_l2),
 	};
 	if (create->unsized)
 		return 0;
-	if (!l1_fits(g->size, bits, g->extended_l2))
-		return l1_too_large(g, name, err);
-	g->l1_entries = l1_entries(g->size, bits, g->l2_bits);
-	return 0;
+	g->l1_entries = l1_entries(g->size, bits, g->extended_l2);
+	return g->l1_entries > QCOW2_MAX_L1_BYTES / 8
+		       ? l1_too_large(g, name, err)
+		       : 0;
 }
 
 bool
@@ -164,26 +149,6 @@ qcow2_count_refcounts(const struct qcow2_geometry *g, uint64_t used,
 
 #define COMPRESSION_ZSTD 1
 
-/* Set the fields that version 2 does not have. */
-static void
-set_version_3(unsigned char *raw, const struct qcow2_header_out *header)
-{
-	uint64_t incompatible = 0;
-	uint32_t length = PLAIN_LENGTH;
-
-	if (header->geometry->extended_l2)
-		incompatible |= QCOW2_EXTENDED_L2;
-	if (header->zstd) {
-		/* The bit has to be clear for zlib. */
-		incompatible |= QCOW2_COMPRESSION_TYPE;
-		length = LONG_LENGTH;
-		raw[PLAIN_LENGTH] = COMPRESSION_ZSTD;
-	}
-	image_put_be64(raw + 72, incompatible);
-	image_put_be32(raw + 96, header->geometry->refcount_order);
-	image_put_be32(raw + 100, length);
-}
-
 int
 qcow2_header_write(struct image_store *store,
 	const struct qcow2_header_out *header, struct image_error *err)
@@ -200,7 +165,15 @@ qcow2_header_write(struct image_store *store,
 	image_put_be64(raw + 40, header->l1_cluster << g->cluster_bits);
 	image_put_be64(raw + 48, header->refcount_cluster << g->cluster_bits);
 	image_put_be32(raw + 56, (uint32_t)header->refcount_clusters);
-	if (header->version >= 3)
-		set_version_3(raw, header);
+	if (header->version >= 3) {
+		/* The bit of the type has to be clear for zlib. */
+		image_put_be64(raw + 72,
+			(g->extended_l2 ? QCOW2_EXTENDED_L2 : 0) |
+				(header->zstd ? QCOW2_COMPRESSION_TYPE : 0));
+		image_put_be32(raw + 96, g->refcount_order);
+		image_put_be32(
+			raw + 100, header->zstd ? LONG_LENGTH : PLAIN_LENGTH);
+		raw[PLAIN_LENGTH] = header->zstd ? COMPRESSION_ZSTD : 0;
+	}
 	return image_store_write(store, 0, raw, sizeof(raw), err);
 }

@@ -259,7 +259,7 @@ qcow2_set_geometry(struct qcow2_source *q)
 	const struct qcow2_header *h = &q->header;
 
 	q->extended = h->incompatible & QCOW2_EXTENDED_L2;
-	q->l2_bits = h->cluster_bits - (q->extended ? 4 : 3);
+	q->l2_bits = qcow2_l2_bits(h->cluster_bits, q->extended);
 	/* 32 subclusters */
 	q->subcluster_bits = h->cluster_bits - (q->extended ? 5 : 0);
 	q->base.size = h->size;

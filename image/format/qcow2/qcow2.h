@@ -149,8 +149,21 @@ int qcow2_refuse_outside(const struct image_store *store,
 int qcow2_refuse_tables_outside(const struct image_store *store,
 	const struct qcow2_header *header, struct image_error *err);
 
-/* Entries of an L1 table that a disk of this size needs. */
-uint64_t qcow2_l1_entries(const struct qcow2_header *header, uint64_t size);
+/* An L2 table is one cluster of entries of 8 bytes, or 16 if they are extended.
+ * Returns how many it has, as a power of two. */
+static inline unsigned
+qcow2_l2_bits(unsigned cluster_bits, bool extended)
+{
+	return cluster_bits - (extended ? 4 : 3);
+}
+
+/* Returns how many entries of an L1 table a disk of this size needs. */
+static inline uint64_t
+qcow2_l1_entries(uint64_t size, unsigned cluster_bits, bool extended)
+{
+	unsigned bits = cluster_bits + qcow2_l2_bits(cluster_bits, extended);
+	return (size >> bits) + ((size & ((UINT64_C(1) << bits) - 1)) != 0);
+}
 
 #define QCOW2_DEFAULT_CLUSTER_BITS 16
 /* extended_l2 needs larger clusters */

@@ -50,20 +50,6 @@ power_of_two(uint64_t value, uint64_t least, uint64_t most)
 	return value >= least && value <= most && (value & (value - 1)) == 0;
 }
 
-static int
-set_cluster_size(
-	struct image_create *create, uint64_t value, struct image_error *err)
-{
-	if (!power_of_two(value, UINT64_C(1) << QCOW2_MIN_CLUSTER_BITS,
-		    UINT64_C(1) << QCOW2_MAX_CLUSTER_BITS))
-		return image_fail(err, NULL, -EINVAL,
-			"cluster_size %" PRIu64
-			" is not a power of two from 512 to 2M",
-			value);
-	create->cluster_size = value;
-	return 0;
-}
-
 int
 qcow2_set(struct image_create *create, const struct image_option *option,
 	uint64_t value, struct image_error *err)
@@ -73,7 +59,14 @@ qcow2_set(struct image_create *create, const struct image_option *option,
 		create->version = value % 2 ? 3 : 2;
 		return 0;
 	case CLUSTER_SIZE:
-		return set_cluster_size(create, value, err);
+		if (!power_of_two(value, 1u << QCOW2_MIN_CLUSTER_BITS,
+			    1u << QCOW2_MAX_CLUSTER_BITS))
+			return image_fail(err, NULL, -EINVAL,
+				"cluster_size %" PRIu64
+				" is not a power of two from 512 to 2M",
+				value);
+		create->cluster_size = value;
+		return 0;
 	case COMPRESSION_TYPE:
 		create->codec = value ? IMAGE_CODEC_ZSTD : IMAGE_CODEC_ZLIB;
 		return 0;
@@ -101,26 +94,19 @@ qcow2_set(struct image_create *create, const struct image_option *option,
 	}
 }
 
-/* Returns a requested option that only version 3 has, or NULL. */
-static const char *
-only_in_version_3(const struct image_create *create)
-{
-	if (create->codec == IMAGE_CODEC_ZSTD)
-		return "compression_type=zstd";
-	if (create->extended_l2)
-		return "extended_l2=on";
-	if (create->refcount_bits != 16)
-		return "refcount_bits other than 16";
-	return NULL;
-}
-
 /* Fail if options exclude each other. */
 static int
-qcow2_check_create(const struct image_create *create, const char *name,
+check_create(const struct image_create *create, const char *name,
 	struct image_error *err)
 {
-	const char *newer = only_in_version_3(create);
+	const char *newer = NULL;
 
+	if (create->codec == IMAGE_CODEC_ZSTD)
+		newer = "compression_type=zstd";
+	else if (create->extended_l2)
+		newer = "extended_l2=on";
+	else if (create->refcount_bits != 16)
+		newer = "refcount_bits other than 16";
 	if (create->version == 2 && newer)
 		return image_fail(err, name, -EINVAL,
 			"%s is not possible with compat=0.10", newer);
@@ -353,9 +339,8 @@ qcow2_sink_reserve(struct image_sink *base, struct image_place *place,
 	return reserve_plain(s, place, err);
 }
 
-/* Set the geometry by s->create. */
 static int
-plan(struct sink *s, const char *name, struct image_error *err)
+set_geometry(struct sink *s, const char *name, struct image_error *err)
 {
 	int rc = qcow2_geometry(&s->geometry, &s->create, name, err);
 
@@ -373,7 +358,7 @@ qcow2_sink_resize(
 
 	s->create.size = size;
 	s->create.unsized = false;
-	int rc = plan(s, base->store->name, err);
+	int rc = set_geometry(s, base->store->name, err);
 	base->size = s->geometry.size;
 	return rc;
 }
@@ -416,30 +401,6 @@ static const struct image_sink_ops qcow2_sink_ops = {
 	.close = qcow2_sink_close,
 };
 
-/* Set the members of the sink. */
-static int
-describe(struct sink *s, struct image_store *store,
-	const struct image_create *create, struct image_error *err)
-{
-	s->base = (struct image_sink){
-		.ops = &qcow2_sink_ops,
-		.format = &image_format_qcow2,
-		.store = store,
-		.size = s->geometry.size,
-		.unit = cluster_size(s),
-		.compress = create->compress,
-		.codec = {.id = create->codec,
-			.level = create->level,
-			.small_window = create->small_window,
-			.fast = create->fast},
-	};
-	/* A compressed unit is always a whole cluster. */
-	if (s->geometry.extended_l2 && !create->compress)
-		s->base.unit >>= QCOW2_SUBCLUSTER_BITS;
-	s->last_guest = NONE;
-	return create->compress ? image_codec_init(&s->base.codec, err) : 0;
-}
-
 /*
  * Tables, clusters that are partly holes and what lies between them are not
  * written where they are zero. On a store that has other bytes, all of it
@@ -458,7 +419,7 @@ qcow2_create(struct image_store *store, const struct image_create *create,
 	struct image_sink **out, struct image_error *err)
 {
 	*out = NULL;
-	int rc = qcow2_check_create(create, store->name, err);
+	int rc = check_create(create, store->name, err);
 	if (rc < 0)
 		return rc;
 	if (store->forward)
@@ -467,9 +428,25 @@ qcow2_create(struct image_store *store, const struct image_create *create,
 	if (!s)
 		return image_no_memory(err);
 	s->create = *create;
-	rc = plan(s, store->name, err);
-	if (rc == 0)
-		rc = describe(s, store, create, err);
+	s->last_guest = NONE;
+	rc = set_geometry(s, store->name, err);
+	s->base = (struct image_sink){
+		.ops = &qcow2_sink_ops,
+		.format = &image_format_qcow2,
+		.store = store,
+		.size = s->geometry.size,
+		.unit = cluster_size(s),
+		.compress = create->compress,
+		.codec = {.id = create->codec,
+			.level = create->level,
+			.small_window = create->small_window,
+			.fast = create->fast},
+	};
+	/* A compressed unit is always a whole cluster. */
+	if (create->extended_l2 && !create->compress)
+		s->base.unit >>= QCOW2_SUBCLUSTER_BITS;
+	if (rc == 0 && create->compress)
+		rc = image_codec_init(&s->base.codec, err);
 	if (rc == 0)
 		rc = qcow2_space_init(&s->space, store, &s->geometry, err);
 	if (rc == 0)

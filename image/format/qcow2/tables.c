@@ -129,7 +129,8 @@ int
 qcow2_load_l1(struct qcow2_source *q, const char *what, uint64_t offset,
 	uint32_t entries, struct image_error *err)
 {
-	uint64_t needed = qcow2_l1_entries(&q->header, q->base.size);
+	uint64_t needed = qcow2_l1_entries(
+		q->base.size, q->header.cluster_bits, q->extended);
 
 	if (entries < needed)
 		return image_damaged(err, q->base.store->name, -EINVAL,
