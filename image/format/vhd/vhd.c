@@ -47,18 +47,14 @@ struct vhd_footer {
 	enum image_vhd_size choice;
 };
 
-/* The header of a dynamic disk. */
-struct vhd_header {
+struct vhd_source {
+	struct image_source base;
+	struct vhd_footer footer;
+	/* of the header of a dynamic disk */
 	uint64_t table_offset;
 	uint32_t table_entries;
 	/* bytes, a power of two */
 	uint32_t block_size;
-};
-
-struct vhd_source {
-	struct image_source base;
-	struct vhd_footer footer;
-	struct vhd_header header;
 	/* of the blocks that the disk has, in host order; NULL: fixed */
 	uint32_t *table;
 	uint64_t n_blocks;
@@ -108,8 +104,6 @@ vhd_bit(const unsigned char *bits, unsigned sector)
 	return bits[sector / 8] >> (7 - sector % 8) & 1;
 }
 
-/* Reads the footer of a VHD, and checks every field once. */
-
 uint32_t
 vhd_checksum(const unsigned char *raw, size_t length, size_t skip)
 {
@@ -126,28 +120,20 @@ vhd_checksum(const unsigned char *raw, size_t length, size_t skip)
  * the current size. Neither field tells which. The rule is that of vpc_open()
  * of QEMU 10, the program that wrote the image decides, except for Virtual
  * Server: QEMU 10 takes the current size there.
- */
-static bool
-means_geometry(const unsigned char *creator)
-{
-	return memcmp(creator, "vpc ", 4) == 0 ||
-	       memcmp(creator, "vs  ", 4) == 0 ||
-	       memcmp(creator, "qemu", 4) == 0;
-}
-
-/*
+ *
  * QEMU before release 10 uses the geometry unless it knows the creator. So only
  * the disks of these have the same size in every release; "wa" is Azure, and
  * disk2vhd writes "d2v" with a blank or a NUL.
  */
-static bool
-means_current_size(const unsigned char *creator)
-{
-	static const char known[][5] = {
-		"win ", "qem2", "d2v ", "d2v\0", "tap\0", "CTXS", "wa\0\0"};
+static const char by_geometry[][5] = {"vpc ", "vs  ", "qemu"};
+static const char by_current_size[][5] = {
+	"win ", "qem2", "d2v ", "d2v\0", "tap\0", "CTXS", "wa\0\0"};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (memcmp(creator, known[i], 4) == 0)
+static bool
+is_one_of(const char list[][5], size_t n, const unsigned char *creator)
+{
+	while (n-- > 0)
+		if (memcmp(creator, list[n], 4) == 0)
 			return true;
 	return false;
 }
@@ -163,7 +149,8 @@ choose_size(const struct image_store *store, uint64_t geometry,
 		      store->size == f->current_size + VHD_FOOTER &&
 		      f->current_size != geometry * VHD_SECTOR;
 
-	f->by_current_size = most || proven || !means_geometry(f->creator);
+	f->by_current_size =
+		most || proven || !is_one_of(by_geometry, 3, f->creator);
 	if (f->choice)
 		f->by_current_size = f->choice == IMAGE_VHD_CURRENT_SIZE;
 	f->size = geometry * VHD_SECTOR;
@@ -173,7 +160,7 @@ choose_size(const struct image_store *store, uint64_t geometry,
 		f->size = f->current_size;
 	}
 	f->unsure = !f->choice && !most && f->size != f->other_size &&
-		    !means_current_size(f->creator);
+		    !is_one_of(by_current_size, 7, f->creator);
 }
 
 /* Check a footer of the store. `where` is for the message: "footer". */
@@ -230,17 +217,16 @@ vhd_parse_footer(const unsigned char *raw, const char *where,
 	return 0;
 }
 
-/* Check the header of a dynamic disk of `size` bytes. */
+/* Check the header of a dynamic disk. */
 static int
-vhd_parse_header(const unsigned char *raw, uint64_t size, const char *name,
-	struct vhd_header *h, struct image_error *err)
+vhd_parse_header(
+	struct vhd_source *v, const unsigned char *raw, struct image_error *err)
 {
+	const char *name = v->base.store->name;
+	uint64_t size = v->base.size;
 	uint32_t sum = vhd_checksum(raw, VHD_HEADER, 36);
 	uint32_t version = image_be32(raw + 24);
 
-	h->table_offset = image_be64(raw + 16);
-	h->table_entries = image_be32(raw + 28);
-	h->block_size = image_be32(raw + 32);
 	if (memcmp(raw, "cxsparse", 8) != 0)
 		return image_damaged(err, name, -EINVAL,
 			"header of the dynamic disk does not begin with "
@@ -253,76 +239,71 @@ vhd_parse_header(const unsigned char *raw, uint64_t size, const char *name,
 	if (version >> 16 != 1)
 		return image_fail(err, name, -EINVAL,
 			"header version 0x%08x is not 1.x", version);
-	if (h->block_size < VHD_SECTOR || (h->block_size & (h->block_size - 1)))
+	v->table_offset = image_be64(raw + 16);
+	v->table_entries = image_be32(raw + 28);
+	v->block_size = image_be32(raw + 32);
+	if (v->block_size < VHD_SECTOR || (v->block_size & (v->block_size - 1)))
 		return image_damaged(err, name, -EINVAL,
 			"block size %u is not a power of two from 512 on",
-			h->block_size);
-	uint64_t needed = size / h->block_size + (size % h->block_size != 0);
-	if (h->table_entries < needed)
+			v->block_size);
+	uint64_t needed = size / v->block_size + (size % v->block_size != 0);
+	if (v->table_entries < needed)
 		return image_damaged(err, name, -EINVAL,
 			"max table entries %u is less than the %s that a disk "
 			"of %s needs",
-			h->table_entries, IMAGE_COUNT(needed, "entry"),
+			v->table_entries, IMAGE_COUNT(needed, "entry"),
 			IMAGE_COUNT(size, "byte"));
 	if (needed > VHD_MAX_TABLE / 4)
 		return image_damaged(err, name, -EINVAL,
 			"a disk of %" PRIu64 " bytes in blocks of %u needs a "
 			"table of more than 32 MiB",
-			size, h->block_size);
+			size, v->block_size);
 	return 0;
 }
-
-/* The table of a dynamic VHD, and the bitmaps of its blocks. */
 
 /* Bytes of a block in the file. */
 static uint64_t
 block_bytes(const struct vhd_source *v)
 {
-	return v->bitmap_bytes + v->header.block_size;
-}
-
-static int
-check_outside(const struct vhd_source *v, uint64_t index, uint64_t begin,
-	const char *what, uint64_t offset, uint64_t bytes,
-	struct image_error *err)
-{
-	if (begin >= offset + bytes || offset >= begin + block_bytes(v))
-		return 0;
-	return image_damaged(err, v->base.store->name, -EINVAL,
-		"table entry %" PRIu64 ": the block at 0x%" PRIx64
-		" overlaps the %s at 0x%" PRIx64,
-		index, begin, what, offset);
+	return v->bitmap_bytes + v->block_size;
 }
 
 /* The last block may be shorter than the others: the disk ends in it. */
 static uint64_t
 used_bytes(const struct vhd_source *v, uint64_t index)
 {
-	uint64_t begin = index * v->header.block_size;
+	uint64_t begin = index * v->block_size;
 	uint64_t left = v->base.size - begin;
 
-	return v->bitmap_bytes +
-	       (left < v->header.block_size ? left : v->header.block_size);
+	return v->bitmap_bytes + (left < v->block_size ? left : v->block_size);
 }
 
 static int
 check_entry(const struct vhd_source *v, uint64_t index, uint64_t end,
 	struct image_error *err)
 {
+	const struct {
+		const char *name;
+		uint64_t offset;
+		uint64_t bytes;
+	} others[] = {
+		{"copy of the footer", 0, VHD_FOOTER},
+		{"header", v->footer.header_offset, VHD_HEADER},
+		{"table", v->table_offset, (uint64_t)v->table_entries * 4},
+	};
 	uint64_t begin = (uint64_t)v->table[index] * VHD_SECTOR;
 	uint64_t bytes = used_bytes(v, index);
 
-	int rc = check_outside(
-		v, index, begin, "copy of the footer", 0, VHD_FOOTER, err);
-	if (rc == 0)
-		rc = check_outside(v, index, begin, "header",
-			v->footer.header_offset, VHD_HEADER, err);
-	if (rc == 0)
-		rc = check_outside(v, index, begin, "table",
-			v->header.table_offset,
-			(uint64_t)v->header.table_entries * 4, err);
-	if (rc < 0 || begin + bytes <= end)
-		return rc;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (begin < others[i].offset + others[i].bytes &&
+			others[i].offset < begin + block_bytes(v))
+			return image_damaged(err, v->base.store->name, -EINVAL,
+				"table entry %" PRIu64
+				": the block at 0x%" PRIx64
+				" overlaps the %s at 0x%" PRIx64,
+				index, begin, others[i].name, others[i].offset);
+	if (begin + bytes <= end)
+		return 0;
 	return image_damaged(err, v->base.store->name, -EINVAL,
 		"table entry %" PRIu64 ": the block at 0x%" PRIx64
 		" with %" PRIu64 " bytes lies past the end of the blocks "
@@ -371,16 +352,16 @@ read_table(struct vhd_source *v, struct image_error *err)
 {
 	struct image_store *store = v->base.store;
 	size_t bytes = (size_t)v->n_blocks * 4;
-	uint64_t offset = v->header.table_offset, end;
+	uint64_t offset = v->table_offset, end;
 
 	if (__builtin_add_overflow(
-		    offset, (uint64_t)v->header.table_entries * 4, &end) ||
+		    offset, (uint64_t)v->table_entries * 4, &end) ||
 		end > store->size)
 		return image_damaged(err, store->name, -EINVAL,
 			"table at 0x%" PRIx64
 			" with %s lies past the end of the file (%" PRIu64
 			" bytes)",
-			offset, IMAGE_COUNT(v->header.table_entries, "entry"),
+			offset, IMAGE_COUNT(v->table_entries, "entry"),
 			store->size);
 	v->table = malloc(bytes ? bytes : 1);
 	if (!v->table)
@@ -392,7 +373,7 @@ read_table(struct vhd_source *v, struct image_error *err)
 static int
 vhd_load_table(struct vhd_source *v, uint64_t end, struct image_error *err)
 {
-	uint32_t block_size = v->header.block_size;
+	uint32_t block_size = v->block_size;
 	uint64_t size = v->base.size;
 
 	assert(block_size > 0);
@@ -422,7 +403,7 @@ static void
 vhd_find(const struct vhd_source *v, uint64_t offset, uint64_t length,
 	struct vhd_run *run)
 {
-	uint32_t size = v->header.block_size;
+	uint32_t size = v->block_size;
 	uint64_t piece = size < VHD_PIECE ? size : VHD_PIECE;
 	uint64_t index = offset / size;
 	uint64_t in_block = offset % size, in_piece = offset % piece;
@@ -459,8 +440,6 @@ vhd_read_bits(struct vhd_source *v, uint64_t offset,
 	return 0;
 }
 
-/* The fields of image_info() for a VHD. */
-
 /* Seconds from 1970-01-01 to 2000-01-01. */
 #define EPOCH UINT64_C(946684800)
 
@@ -496,15 +475,13 @@ vhd_info(const struct image_source *source, const struct image_reporter *r)
 	image_put_text(r, "geometry", text);
 	image_put_text(r, "size_from",
 		f->by_current_size ? "current_size" : "geometry");
-	if (v->header.block_size) {
-		image_put_number(r, "cluster_size", v->header.block_size);
+	if (v->block_size) {
+		image_put_number(r, "cluster_size", v->block_size);
 		image_put_number(r, "blocks", v->n_used);
 	}
 	put_uuid(r, f->uuid);
 	image_put_number(r, "date", EPOCH + f->timestamp);
 }
-
-/* Opens a VHD as a source, and reads it. */
 
 /* Extend a hole by the blocks without a place that follow. */
 static void
@@ -548,11 +525,17 @@ split_by_bits(struct vhd_source *v, const struct vhd_run *run,
 }
 
 static int
-dynamic_extent(struct vhd_source *v, uint64_t offset, uint64_t length,
+vhd_extent(struct image_source *source, uint64_t offset, uint64_t length,
 	struct image_extent *extent, struct image_error *err)
 {
+	struct vhd_source *v = vhd_source(source);
 	struct vhd_run run;
 
+	int rc = image_source_refused(source, err);
+	if (rc < 0)
+		return rc;
+	if (!v->table)
+		return image_flat_extent(source, offset, length, extent, err);
 	vhd_find(v, offset, length, &run);
 	*extent = (struct image_extent){.offset = offset,
 		.length = run.length,
@@ -564,20 +547,6 @@ dynamic_extent(struct vhd_source *v, uint64_t offset, uint64_t length,
 	}
 	/* A bitmap of a stream is read together with its sectors. */
 	return v->base.store->forward ? 0 : split_by_bits(v, &run, extent, err);
-}
-
-static int
-vhd_extent(struct image_source *source, uint64_t offset, uint64_t length,
-	struct image_extent *extent, struct image_error *err)
-{
-	struct vhd_source *v = vhd_source(source);
-
-	int rc = image_source_refused(source, err);
-	if (rc < 0)
-		return rc;
-	return v->table
-		       ? dynamic_extent(v, offset, length, extent, err)
-		       : image_flat_extent(source, offset, length, extent, err);
 }
 
 /*
@@ -690,25 +659,6 @@ vhd_close(struct image_source *source)
 	free(v);
 }
 
-static int check_end(struct vhd_source *v, struct image_error *err);
-
-/* The footer at the end of a stream of a dynamic disk came after the data. */
-static int
-vhd_ended(struct image_source *source, struct image_error *err)
-{
-	struct vhd_source *v = vhd_source(source);
-
-	return v->has_end || source->refused ? 0 : check_end(v, err);
-}
-
-static const struct image_source_ops source_ops = {
-	.extent = vhd_extent,
-	.read = vhd_read,
-	.ended = vhd_ended,
-	.info = vhd_info,
-	.close = vhd_close,
-};
-
 /* Compare the two footers of a dynamic disk. */
 static int
 compare_footers(const char *name, const struct vhd_footer *end,
@@ -792,15 +742,13 @@ load_dynamic(struct vhd_source *v, struct image_error *err)
 			offset, store->size);
 	int rc = image_store_read(store, offset, raw, sizeof(raw), err);
 	if (rc == 0)
-		rc = vhd_parse_header(
-			raw, v->base.size, store->name, &v->header, err);
+		rc = vhd_parse_header(v, raw, err);
 	if (rc < 0)
 		return rc;
 	/* Blocks are read as a whole from a stream. */
 	if (store->forward)
-		v->base.unit = v->header.block_size < VHD_PIECE
-				       ? v->header.block_size
-				       : VHD_PIECE;
+		v->base.unit =
+			v->block_size < VHD_PIECE ? v->block_size : VHD_PIECE;
 	end = store->size;
 	if (end != IMAGE_SIZE_UNKNOWN)
 		end -= VHD_FOOTER;
@@ -840,17 +788,19 @@ read_footer(struct vhd_source *v, const struct image_open *how, bool dynamic,
 
 /* A stream has come to its end: compare the footer there with the copy. */
 static int
-check_end(struct vhd_source *v, struct image_error *err)
+vhd_ended(struct image_source *source, struct image_error *err)
 {
+	struct vhd_source *v = vhd_source(source);
 	const struct image_open how = {
 		.format = &image_format_vhd, .vhd_size = v->footer.choice};
-	struct image_store *store = v->base.store;
+	struct image_store *store = source->store;
 	struct vhd_footer end = {.size = 0};
 	/* Whoever checks the stream reads the table and the bitmaps again. */
-	uint64_t from =
-		v->header.table_offset + (uint64_t)v->header.table_entries * 4;
+	uint64_t from = v->table_offset + (uint64_t)v->table_entries * 4;
 	int rc = 0;
 
+	if (v->has_end || source->refused)
+		return 0;
 	if (from < v->blocks_end)
 		from = v->blocks_end;
 	if (store->size == IMAGE_SIZE_UNKNOWN)
@@ -865,6 +815,14 @@ check_end(struct vhd_source *v, struct image_error *err)
 	return rc < 0 ? rc
 		      : compare_footers(store->name, &end, &v->footer, err);
 }
+
+static const struct image_source_ops source_ops = {
+	.extent = vhd_extent,
+	.read = vhd_read,
+	.ended = vhd_ended,
+	.info = vhd_info,
+	.close = vhd_close,
+};
 
 /* Two sizes of which readers take one or the other. */
 static void
@@ -1046,7 +1004,7 @@ static int
 check_disk(struct vhd_source *v, struct image_verdict *verdict,
 	struct image_error *err)
 {
-	uint32_t size = v->header.block_size;
+	uint32_t size = v->block_size;
 
 	image_verdict_add(verdict, "well_formed", 0, "%s",
 		v->table ? IMAGE_COUNT(v->n_used, "block") : "fixed");
@@ -1092,8 +1050,6 @@ vhd_check(struct image_store *store, struct image_verdict *verdict,
 	vhd_close(source);
 	return rc;
 }
-
-/* VHD: the format as the other layers see it. */
 
 static int
 vhd_open(struct image_store *store, const struct image_open *how,
