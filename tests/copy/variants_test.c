@@ -141,130 +141,6 @@ place(const struct fence *f, size_t n, size_t alignment, bool high)
 	return last - ((uintptr_t)last - alignment) % ALIGNMENTS;
 }
 
-/* The public functions choose one of the table by the size alone: with a
- * stride, each of their sizes has one pair for each alignment of the
- * destination. */
-static void
-every_size_and_pair_of_alignments_is_copied(void **state)
-{
-	const struct way *way = *state;
-	size_t step = way->fn || stride == 1 ? stride : ALIGNMENTS;
-
-	fresh_buffers(8192);
-	for (size_t n = 0; n <= MAX_LEN; n++) {
-		/* rotated, so that a stride still covers every pair */
-		for (size_t i = n % step; i < ALIGNMENTS * ALIGNMENTS;
-			i += step) {
-			size_t a = i / ALIGNMENTS, b = i % ALIGNMENTS;
-
-			must_copy(way, place(&to, n, a, b % 2),
-				place(&from, n, b, a % 2), n);
-		}
-	}
-	drop_buffers();
-}
-
-static void
-every_size_touches_both_fences_and_no_more(void **state)
-{
-	const struct way *way = *state;
-
-	fresh_buffers(8192);
-	for (size_t n = 0; n <= MAX_LEN; n++) {
-		must_copy(way, to.start, from.start, n);
-		must_copy(way, to.start, from.end - n, n);
-		must_copy(way, to.end - n, from.start, n);
-		must_copy(way, to.end - n, from.end - n, n);
-	}
-	drop_buffers();
-}
-
-/* Kept copies have another end there: within_page() in short.h. */
-static void
-every_size_may_end_past_a_page_border(void **state)
-{
-	fresh_buffers(3 * PAGE);
-	for (size_t n = 1; n <= MAX_LEN; n++)
-		for (size_t past = n % stride; past <= 4 * ALIGNMENTS;
-			past += stride)
-			must_copy(*state, to.start + PAGE + past - n,
-				from.start + (n + past) % ALIGNMENTS, n);
-	drop_buffers();
-}
-
-/* Where STREAM begins to stream and to prefetch. */
-static void
-every_size_about_a_page_is_copied(void **state)
-{
-	fresh_buffers(3 * PAGE);
-	for (size_t n = PAGE - 2 * ALIGNMENTS; n <= PAGE + 8 * ALIGNMENTS; n++)
-		for (size_t i = n % stride; i < ALIGNMENTS; i += stride) {
-			size_t b = (7 * n + i / 8) % ALIGNMENTS;
-
-			must_copy(*state, place(&to, n, i, n % 2),
-				place(&from, n, b, i % 2), n);
-		}
-	drop_buffers();
-}
-
-static void
-large_copies_are_right_across_page_and_2m_borders(void **state)
-{
-	static const size_t sizes[] = {2047, 4095, 4096, 4097, 8191, 8320 + 63,
-		65536 + 1, HUGE_PAGE - 1, HUGE_PAGE + 4096 + 7,
-		2 * HUGE_PAGE + 4096 - 64};
-	static const size_t at[][2] = {{0, 0}, {1, 0}, {0, 1}, {63, 17}};
-
-	fresh_buffers(2 * HUGE_PAGE + 8192);
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		size_t n = sizes[i];
-
-		/* Of the largest, each takes two places by turns. */
-		for (size_t k = 0; k < 4; k++)
-			if (n < HUGE_PAGE - 1 || (i + k) % 2 == 0)
-				must_copy(*state, to.start + at[k][0],
-					from.start + at[k][1], n);
-		must_copy(*state, to.end - n, from.end - n, n);
-	}
-	drop_buffers();
-}
-
-static void
-every_size_and_alignment_is_cleared(void **state)
-{
-	fresh_buffers(8192);
-	for (size_t n = 0; n <= MAX_LEN; n++) {
-		for (size_t i = n % stride % ALIGNMENTS; i < ALIGNMENTS;
-			i += stride < 8 ? stride : 8) {
-			must_clear(*state, to.start + i, n);
-			must_clear(*state, to.end - i - n, n);
-		}
-	}
-	drop_buffers();
-}
-
-static void
-large_blocks_are_cleared(void **state)
-{
-	fresh_buffers(HUGE_PAGE + 8192);
-	must_clear(*state, to.start, HUGE_PAGE + 4096);
-	must_clear(*state, to.start + 13, HUGE_PAGE + 77);
-	must_clear(*state, to.end - HUGE_PAGE - 1, HUGE_PAGE + 1);
-	drop_buffers();
-}
-
-static void
-nothing_is_copied_from_null(void **state)
-{
-	copy_by(*state, NULL, NULL, 0);
-	/* a constant: compiled inline, where UBSan checks the arguments of
-	 * memcpy() */
-	hone_memcpy(NULL, NULL, 0, HONE_COPY_KEEP);
-	variant->clear(NULL, 0);
-	variant->clear_stream(NULL, 0);
-	hone_memset_zero(NULL, 0, HONE_COPY_STREAM);
-}
-
 static void
 choose(unsigned trait, enum choice choice, size_t always, size_t some)
 {
@@ -293,69 +169,161 @@ limit(void **state)
 	return 0;
 }
 
-#define TESTS(name, way)                                                       \
-	{name ": every size and pair of alignments is copied",                 \
-		every_size_and_pair_of_alignments_is_copied, limit,            \
-		support_lift_limit, way},                                      \
-		{name ": every size touches both fences and no more",          \
-			every_size_touches_both_fences_and_no_more, limit,     \
-			support_lift_limit, way},                              \
-		{name ": every size may end past a page border",               \
-			every_size_may_end_past_a_page_border, limit,          \
-			support_lift_limit, way},                              \
-		{name ": every size about a page is copied",                   \
-			every_size_about_a_page_is_copied, limit,              \
-			support_lift_limit, way},                              \
-		{name ": large copies across page and 2 MiB borders",          \
-			large_copies_are_right_across_page_and_2m_borders,     \
-			limit, support_lift_limit, way},                       \
-		{name ": every size and alignment is cleared",                 \
-			every_size_and_alignment_is_cleared, limit,            \
-			support_lift_limit, way},                              \
-		{name ": large blocks are cleared", large_blocks_are_cleared,  \
-			limit, support_lift_limit, way},                       \
-	{                                                                      \
-		name ": nothing is copied from NULL",                          \
-			nothing_is_copied_from_null, limit,                    \
-			support_lift_limit, way                                \
+static struct way by_table[3],
+	automatic = {.policy = HONE_COPY_AUTO},
+	keep = {.policy = HONE_COPY_KEEP},
+	stream = {.policy = HONE_COPY_STREAM, .ours = ALWAYS},
+	protect = {.policy = HONE_COPY_STREAM_PROTECT | HONE_COPY_NO_FENCE},
+	keep_ours = {.policy = HONE_COPY_KEEP, .ours = ALWAYS},
+	keep_some = {.policy = HONE_COPY_KEEP, .ours = SOME},
+	stream_past_l2 = {.policy = HONE_COPY_STREAM, .ours = SOME};
+
+#define WAY(name, how, way)                                                    \
+	TEST_CASE(#name how, name, limit, support_lift_limit, &(way))
+/* A test of the rows of the table, and of the public functions. */
+#define EACH_WAY(name)                                                         \
+	static void name(void **state);                                        \
+	WAY(name, " (keep)", by_table[0]);                                     \
+	WAY(name, " (stream)", by_table[1]);                                   \
+	WAY(name, " (protect)", by_table[2]);                                  \
+	WAY(name, " (public AUTO)", automatic);                                \
+	WAY(name, " (public KEEP)", keep);                                     \
+	WAY(name, " (public STREAM, source into L2)", stream);                 \
+	WAY(name, " (public PROTECT, one fence)", protect);                    \
+	WAY(name, " (public KEEP, no copy is of libc)", keep_ours);            \
+	WAY(name, " (public KEEP, all but a range is of libc)", keep_some);    \
+	WAY(name, " (public STREAM, source past L2)", stream_past_l2);         \
+	static void name(void **state)
+
+/* The public functions choose one of the table by the size alone: with a
+ * stride, each of their sizes has one pair for each alignment of the
+ * destination. */
+EACH_WAY(every_size_and_pair_of_alignments_is_copied)
+{
+	const struct way *way = *state;
+	size_t step = way->fn || stride == 1 ? stride : ALIGNMENTS;
+
+	fresh_buffers(8192);
+	for (size_t n = 0; n <= MAX_LEN; n++) {
+		/* rotated, so that a stride still covers every pair */
+		for (size_t i = n % step; i < ALIGNMENTS * ALIGNMENTS;
+			i += step) {
+			size_t a = i / ALIGNMENTS, b = i % ALIGNMENTS;
+
+			must_copy(way, place(&to, n, a, b % 2),
+				place(&from, n, b, a % 2), n);
+		}
 	}
+	drop_buffers();
+}
+
+EACH_WAY(every_size_touches_both_fences_and_no_more)
+{
+	const struct way *way = *state;
+
+	fresh_buffers(8192);
+	for (size_t n = 0; n <= MAX_LEN; n++) {
+		must_copy(way, to.start, from.start, n);
+		must_copy(way, to.start, from.end - n, n);
+		must_copy(way, to.end - n, from.start, n);
+		must_copy(way, to.end - n, from.end - n, n);
+	}
+	drop_buffers();
+}
+
+/* Kept copies have another end there: within_page() in short.h. */
+EACH_WAY(every_size_may_end_past_a_page_border)
+{
+	fresh_buffers(3 * PAGE);
+	for (size_t n = 1; n <= MAX_LEN; n++)
+		for (size_t past = n % stride; past <= 4 * ALIGNMENTS;
+			past += stride)
+			must_copy(*state, to.start + PAGE + past - n,
+				from.start + (n + past) % ALIGNMENTS, n);
+	drop_buffers();
+}
+
+/* Where STREAM begins to stream and to prefetch. */
+EACH_WAY(every_size_about_a_page_is_copied)
+{
+	fresh_buffers(3 * PAGE);
+	for (size_t n = PAGE - 2 * ALIGNMENTS; n <= PAGE + 8 * ALIGNMENTS; n++)
+		for (size_t i = n % stride; i < ALIGNMENTS; i += stride) {
+			size_t b = (7 * n + i / 8) % ALIGNMENTS;
+
+			must_copy(*state, place(&to, n, i, n % 2),
+				place(&from, n, b, i % 2), n);
+		}
+	drop_buffers();
+}
+
+EACH_WAY(large_copies_are_right_across_page_and_2m_borders)
+{
+	static const size_t sizes[] = {2047, 4095, 4096, 4097, 8191, 8320 + 63,
+		65536 + 1, HUGE_PAGE - 1, HUGE_PAGE + 4096 + 7,
+		2 * HUGE_PAGE + 4096 - 64};
+	static const size_t at[][2] = {{0, 0}, {1, 0}, {0, 1}, {63, 17}};
+
+	fresh_buffers(2 * HUGE_PAGE + 8192);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		size_t n = sizes[i];
+
+		/* Of the largest, each takes two places by turns. */
+		for (size_t k = 0; k < 4; k++)
+			if (n < HUGE_PAGE - 1 || (i + k) % 2 == 0)
+				must_copy(*state, to.start + at[k][0],
+					from.start + at[k][1], n);
+		must_copy(*state, to.end - n, from.end - n, n);
+	}
+	drop_buffers();
+}
+
+EACH_WAY(every_size_and_alignment_is_cleared)
+{
+	fresh_buffers(8192);
+	for (size_t n = 0; n <= MAX_LEN; n++) {
+		for (size_t i = n % stride % ALIGNMENTS; i < ALIGNMENTS;
+			i += stride < 8 ? stride : 8) {
+			must_clear(*state, to.start + i, n);
+			must_clear(*state, to.end - i - n, n);
+		}
+	}
+	drop_buffers();
+}
+
+EACH_WAY(large_blocks_are_cleared)
+{
+	fresh_buffers(HUGE_PAGE + 8192);
+	must_clear(*state, to.start, HUGE_PAGE + 4096);
+	must_clear(*state, to.start + 13, HUGE_PAGE + 77);
+	must_clear(*state, to.end - HUGE_PAGE - 1, HUGE_PAGE + 1);
+	drop_buffers();
+}
+
+EACH_WAY(nothing_is_copied_from_null)
+{
+	copy_by(*state, NULL, NULL, 0);
+	/* a constant: compiled inline, where UBSan checks the arguments of
+	 * memcpy() */
+	hone_memcpy(NULL, NULL, 0, HONE_COPY_KEEP);
+	variant->clear(NULL, 0);
+	variant->clear_stream(NULL, 0);
+	hone_memset_zero(NULL, 0, HONE_COPY_STREAM);
+}
 
 int
 main(int argc, char **argv)
 {
-	static struct way table[3],
-		public[] = {{.policy = HONE_COPY_AUTO},
-			{.policy = HONE_COPY_KEEP},
-			{.policy = HONE_COPY_STREAM, .ours = ALWAYS},
-			{.policy = HONE_COPY_STREAM_PROTECT |
-				   HONE_COPY_NO_FENCE}};
-	static struct way forced[] = {
-		{.policy = HONE_COPY_KEEP, .ours = ALWAYS},
-		{.policy = HONE_COPY_KEEP, .ours = SOME},
-		{.policy = HONE_COPY_STREAM, .ours = SOME}};
-	const struct CMUnitTest tests[] = {
-		TESTS("keep", &table[0]),
-		TESTS("stream", &table[1]),
-		TESTS("protect", &table[2]),
-		TESTS("public AUTO", &public[0]),
-		TESTS("public KEEP", &public[1]),
-		TESTS("public STREAM, source into L2", &public[2]),
-		TESTS("public PROTECT, one fence", &public[3]),
-		TESTS("public KEEP, no copy is of libc", &forced[0]),
-		TESTS("public KEEP, all but a range is of libc", &forced[1]),
-		TESTS("public STREAM, source past L2", &forced[2]),
-	};
 	const struct support_choice choice = support_choose(argc, argv,
 		hone_copy_variants, hone_copy_n_variants, sizeof(*variant));
 
 	if (!(variant = choice.variant))
 		return choice.status;
 	stride = choice.stride;
-	table[0].fn = variant->keep;
-	table[1].fn = variant->stream;
-	table[2].fn = variant->protect;
+	by_table[0].fn = variant->keep;
+	by_table[1].fn = variant->stream;
+	by_table[2].fn = variant->protect;
 	memset(untouched, UNTOUCHED, sizeof(untouched));
 	seed = support_seed();
-	return cmocka_run_group_tests_name(
-		variant->row.name, tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }
