@@ -122,6 +122,19 @@ go_on(struct three *t)
 	close_three(t);
 }
 
+/* A test of what load_others() makes, which has all objects in the end. */
+#define THREE_TEST(name)                                                       \
+	static void of_three_##name(struct three *t);                          \
+	TEST(name)                                                             \
+	{                                                                      \
+		struct three three;                                            \
+                                                                               \
+		load_others(&three);                                           \
+		of_three_##name(&three);                                       \
+		go_on(&three);                                                 \
+	}                                                                      \
+	static void of_three_##name(struct three *t)
+
 TEST(what_other_caches_have_loaded_is_found)
 {
 	struct hone_mempool_magazine *m;
@@ -187,30 +200,22 @@ TEST(a_claim_ends_with_the_search)
 	assert_int_equal(sleeps, 0);
 }
 
-TEST(a_search_without_barriers_takes_nothing_from_other_caches)
+THREE_TEST(a_search_without_barriers_takes_nothing_from_other_caches)
 {
-	struct three t;
-
 	need_barriers();
-	load_others(&t);
 	refused = true;
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), -ENOBUFS);
+	assert_int_equal(hone_mempool_get_bulk(t->c, t->objs, 20), -ENOBUFS);
 	refused = false;
-	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
-	go_on(&t);
+	assert_ok(hone_mempool_get_bulk(t->c, t->objs, 20));
 }
 
 /* Barriers interrupt the threads of other CPUs. */
-TEST(a_get_that_fails_makes_no_barrier)
+THREE_TEST(a_get_that_fails_makes_no_barrier)
 {
-	struct three t;
-
-	load_others(&t);
-	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
+	assert_ok(hone_mempool_get_bulk(t->c, t->objs, 20));
 	barriers = 0;
-	assert_null(hone_mempool_get(t.c));
+	assert_null(hone_mempool_get(t->c));
 	assert_int_equal(barriers, 0);
-	go_on(&t);
 }
 
 /* Takes n objects in the middle of a call of the owner. */
@@ -255,31 +260,25 @@ take_from_busy(void)
 	on_sleep = end_call;
 }
 
-TEST(a_call_that_has_not_seen_the_claim_is_waited_for)
+THREE_TEST(a_call_that_has_not_seen_the_claim_is_waited_for)
 {
-	struct three t;
-
 	need_barriers();
-	load_others(&t);
-	busy = (struct hone_cache *)t.a;
+	busy = (struct hone_cache *)t->a;
 	on_barrier = take_from_busy;
-	assert_int_equal(hone_mempool_get_burst(t.c, t.objs, 20), 10);
+	assert_int_equal(hone_mempool_get_burst(t->c, t->objs, 20), 10);
 	assert_null(on_barrier);
 	assert_null(on_sleep);
 	for (size_t i = 0; i < 10; i++)
-		t.objs[10 + i] = taken[i];
-	go_on(&t);
+		t->objs[10 + i] = taken[i];
 }
 
 /* The search that has claimed the cache waits for its call. */
-TEST(an_owner_that_gives_way_is_in_no_call)
+THREE_TEST(an_owner_that_gives_way_is_in_no_call)
 {
 	struct hone_cache *a;
-	struct three t;
 
 	need_barriers();
-	load_others(&t);
-	a = (struct hone_cache *)t.a;
+	a = (struct hone_cache *)t->a;
 	atomic_store(&a->claimed, true);
 	assert_false(hone_mempool_enter_quickly(a));
 	assert_int_equal(atomic_load(&a->calls) % 2, 0);
@@ -287,8 +286,7 @@ TEST(an_owner_that_gives_way_is_in_no_call)
 	assert_true(hone_mempool_enter_quickly(a));
 	assert_int_equal(atomic_load(&a->calls) % 2, 1);
 	hone_mempool_leave(a);
-	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
-	go_on(&t);
+	assert_ok(hone_mempool_get_bulk(t->c, t->objs, 20));
 }
 
 static void
@@ -300,61 +298,50 @@ end_claim(void)
 	on_sleep = NULL;
 }
 
-TEST(an_owner_waits_until_a_claim_ends)
+THREE_TEST(an_owner_waits_until_a_claim_ends)
 {
-	struct three t;
-
-	load_others(&t);
-	busy = (struct hone_cache *)t.a;
+	busy = (struct hone_cache *)t->a;
 	atomic_store(&busy->claimed, true);
 	on_sleep = end_claim;
-	assert_ok(hone_mempool_get_bulk(t.a, t.objs, 11));
+	assert_ok(hone_mempool_get_bulk(t->a, t->objs, 11));
 	assert_null(on_sleep);
-	hone_mempool_put_bulk(t.a, t.objs, 11);
+	hone_mempool_put_bulk(t->a, t->objs, 11);
 	/* The process of the search died. */
 	atomic_store(&busy->claimed, true);
 	sleeps = 0;
-	assert_ok(hone_mempool_get_bulk(t.a, t.objs, 11));
+	assert_ok(hone_mempool_get_bulk(t->a, t->objs, 11));
 	assert_int_equal(sleeps, 10000);
-	assert_ok(hone_mempool_get_bulk(t.a, t.objs + 11, 9));
+	assert_ok(hone_mempool_get_bulk(t->a, t->objs + 11, 9));
 	assert_int_equal(sleeps, 10000);
-	go_on(&t);
 }
 
-TEST(a_call_that_does_not_end_is_given_up)
+THREE_TEST(a_call_that_does_not_end_is_given_up)
 {
 	struct hone_cache *a;
-	struct three t;
 
-	load_others(&t);
-	a = (struct hone_cache *)t.a;
+	a = (struct hone_cache *)t->a;
 	hone_mempool_enter(a);
 	sleeps = 0;
-	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), -ENOBUFS);
+	assert_int_equal(hone_mempool_get_bulk(t->c, t->objs, 20), -ENOBUFS);
 	assert_int_equal(sleeps, 10000);
 	/* nobody waits again */
 	sleeps = 0;
-	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 9));
-	assert_null(hone_mempool_get(t.c));
+	assert_ok(hone_mempool_get_bulk(t->c, t->objs, 9));
+	assert_null(hone_mempool_get(t->c));
 	assert_int_equal(sleeps, 0);
-	assert_int_equal(hone_mempool_available(t.pool), 0);
+	assert_int_equal(hone_mempool_available(t->pool), 0);
 	hone_mempool_leave(a);
-	assert_ok(hone_mempool_get_bulk(t.c, t.objs + 9, 11));
-	go_on(&t);
+	assert_ok(hone_mempool_get_bulk(t->c, t->objs + 9, 11));
 }
 
-TEST(a_closed_cache_is_not_waited_for)
+THREE_TEST(a_closed_cache_is_not_waited_for)
 {
-	struct three t;
-
-	load_others(&t);
-	hone_mempool_cache_close(t.a);
+	hone_mempool_cache_close(t->a);
 	sleeps = 0;
-	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
-	assert_null(hone_mempool_get(t.c));
+	assert_ok(hone_mempool_get_bulk(t->c, t->objs, 20));
+	assert_null(hone_mempool_get(t->c));
 	assert_int_equal(sleeps, 0);
-	t.a = opened(t.pool);
-	go_on(&t);
+	t->a = opened(t->pool);
 }
 
 /* Caches of the next tests, in the order in which a search visits them; the
@@ -480,18 +467,14 @@ give_back(void)
 
 /* A bulk that is too large takes all and gives it back. So the length in the
  * middle of a call does not count. */
-TEST(the_length_in_a_call_does_not_count)
+THREE_TEST(the_length_in_a_call_does_not_count)
 {
-	struct three t;
-
-	load_others(&t);
-	busy = (struct hone_cache *)t.a;
+	busy = (struct hone_cache *)t->a;
 	hone_mempool_enter(busy);
 	assert_int_equal(hone_mempool_take(busy, taken, 11), 11);
 	on_sleep = give_back;
-	assert_ok(hone_mempool_get_bulk(t.c, t.objs, 20));
+	assert_ok(hone_mempool_get_bulk(t->c, t->objs, 20));
 	assert_null(on_sleep);
-	go_on(&t);
 }
 
 /* Exchanges of loaded magazines so far. */
