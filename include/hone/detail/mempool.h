@@ -289,12 +289,10 @@ hone_detail_tsan_thread_cache(struct hone_mempool *pool)
 static inline struct hone_mempool_magazine *
 hone_detail_tsan_get_magazine(struct hone_mempool_cache *cache)
 {
-	struct hone_mempool_magazine *magazine;
-
-	HONE_DETAIL_GIVES(cache);
-	magazine = hone_mempool_get_magazine(cache);
-	HONE_DETAIL_TAKES(cache);
-	return magazine;
+	HONE_DETAIL_TSAN_CALL(struct hone_mempool_magazine *,
+		hone_mempool_get_magazine(cache),
+		hone_detail_mempool_pool(cache),
+		hone_detail_mempool_pool(cache));
 }
 
 static inline void
@@ -309,12 +307,9 @@ hone_detail_tsan_put_magazine(struct hone_mempool_cache *cache,
 static inline int
 hone_detail_tsan_reserve(struct hone_mempool_cache *cache, size_t n)
 {
-	int error;
-
-	HONE_DETAIL_GIVES(cache);
-	error = hone_mempool_reserve(cache, n);
-	HONE_DETAIL_TAKES(cache);
-	return error;
+	HONE_DETAIL_TSAN_CALL(int, hone_mempool_reserve(cache, n),
+		hone_detail_mempool_pool(cache),
+		hone_detail_mempool_pool(cache));
 }
 
 #define hone_mempool_cache_open(pool, cache)                                   \

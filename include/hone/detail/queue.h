@@ -9,50 +9,47 @@ HONE_BEGIN_DECLS
 
 /* The order of all calls that put or close before all that get, and the
  * reverse, by two addresses in the queue, which is larger. */
-#define HONE_DETAIL_QUEUE_CALL(type, call, before, after)                      \
-	type result;                                                           \
-                                                                               \
-	HONE_DETAIL_RELEASE((char *)queue + (before));                         \
-	result = call;                                                         \
-	HONE_DETAIL_ACQUIRE((char *)queue + (after));                          \
-	return result
+#define HONE_DETAIL_PUT(queue) ((void *)(queue))
+#define HONE_DETAIL_GOT(queue) ((void *)((char *)(queue) + 8))
 
 static inline int
 hone_detail_tsan_queue_put(
 	struct hone_queue *queue, void *element, int64_t deadline)
 {
-	HONE_DETAIL_QUEUE_CALL(
-		int, hone_queue_put(queue, element, deadline), 0, 8);
+	HONE_DETAIL_TSAN_CALL(int, hone_queue_put(queue, element, deadline),
+		HONE_DETAIL_PUT(queue), HONE_DETAIL_GOT(queue));
 }
 
 static inline ssize_t
 hone_detail_tsan_queue_put_burst(struct hone_queue *queue,
 	void *const *elements, size_t n, int64_t deadline)
 {
-	HONE_DETAIL_QUEUE_CALL(ssize_t,
-		hone_queue_put_burst(queue, elements, n, deadline), 0, 8);
+	HONE_DETAIL_TSAN_CALL(ssize_t,
+		hone_queue_put_burst(queue, elements, n, deadline),
+		HONE_DETAIL_PUT(queue), HONE_DETAIL_GOT(queue));
 }
 
 static inline int
 hone_detail_tsan_queue_get(
 	struct hone_queue *queue, void **element, int64_t deadline)
 {
-	HONE_DETAIL_QUEUE_CALL(
-		int, hone_queue_get(queue, element, deadline), 8, 0);
+	HONE_DETAIL_TSAN_CALL(int, hone_queue_get(queue, element, deadline),
+		HONE_DETAIL_GOT(queue), HONE_DETAIL_PUT(queue));
 }
 
 static inline ssize_t
 hone_detail_tsan_queue_get_burst(
 	struct hone_queue *queue, void **elements, size_t n, int64_t deadline)
 {
-	HONE_DETAIL_QUEUE_CALL(ssize_t,
-		hone_queue_get_burst(queue, elements, n, deadline), 8, 0);
+	HONE_DETAIL_TSAN_CALL(ssize_t,
+		hone_queue_get_burst(queue, elements, n, deadline),
+		HONE_DETAIL_GOT(queue), HONE_DETAIL_PUT(queue));
 }
 
 static inline void
 hone_detail_tsan_queue_close(struct hone_queue *queue)
 {
-	HONE_DETAIL_RELEASE(queue);
+	HONE_DETAIL_RELEASE(HONE_DETAIL_PUT(queue));
 	hone_queue_close(queue);
 }
 

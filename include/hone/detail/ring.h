@@ -141,47 +141,33 @@ static inline int
 hone_detail_tsan_enqueue_bulk(
 	struct hone_ring *ring, void *const *elements, size_t n)
 {
-	int error;
-
-	HONE_DETAIL_RELEASE(HONE_DETAIL_FILLED(ring));
-	error = hone_ring_enqueue_bulk(ring, elements, n);
-	HONE_DETAIL_ACQUIRE(HONE_DETAIL_EMPTIED(ring));
-	return error;
+	HONE_DETAIL_TSAN_CALL(int, hone_ring_enqueue_bulk(ring, elements, n),
+		HONE_DETAIL_FILLED(ring), HONE_DETAIL_EMPTIED(ring));
 }
 
 static inline size_t
 hone_detail_tsan_enqueue_burst(
 	struct hone_ring *ring, void *const *elements, size_t n)
 {
-	size_t done;
-
-	HONE_DETAIL_RELEASE(HONE_DETAIL_FILLED(ring));
-	done = hone_ring_enqueue_burst(ring, elements, n);
-	HONE_DETAIL_ACQUIRE(HONE_DETAIL_EMPTIED(ring));
-	return done;
+	HONE_DETAIL_TSAN_CALL(size_t,
+		hone_ring_enqueue_burst(ring, elements, n),
+		HONE_DETAIL_FILLED(ring), HONE_DETAIL_EMPTIED(ring));
 }
 
 static inline int
 hone_detail_tsan_dequeue_bulk(struct hone_ring *ring, void **elements, size_t n)
 {
-	int error;
-
-	HONE_DETAIL_RELEASE(HONE_DETAIL_EMPTIED(ring));
-	error = hone_ring_dequeue_bulk(ring, elements, n);
-	HONE_DETAIL_ACQUIRE(HONE_DETAIL_FILLED(ring));
-	return error;
+	HONE_DETAIL_TSAN_CALL(int, hone_ring_dequeue_bulk(ring, elements, n),
+		HONE_DETAIL_EMPTIED(ring), HONE_DETAIL_FILLED(ring));
 }
 
 static inline size_t
 hone_detail_tsan_dequeue_burst(
 	struct hone_ring *ring, void **elements, size_t n)
 {
-	size_t done;
-
-	HONE_DETAIL_RELEASE(HONE_DETAIL_EMPTIED(ring));
-	done = hone_ring_dequeue_burst(ring, elements, n);
-	HONE_DETAIL_ACQUIRE(HONE_DETAIL_FILLED(ring));
-	return done;
+	HONE_DETAIL_TSAN_CALL(size_t,
+		hone_ring_dequeue_burst(ring, elements, n),
+		HONE_DETAIL_EMPTIED(ring), HONE_DETAIL_FILLED(ring));
 }
 
 #define hone_ring_enqueue_bulk(ring, elements, n)                              \

@@ -30,6 +30,14 @@ void __tsan_release(void *addr);
 HONE_END_DECLS
 #define HONE_DETAIL_ACQUIRE(addr) __tsan_acquire(addr)
 #define HONE_DETAIL_RELEASE(addr) __tsan_release(addr)
+/* The body of a function that stands for a call that is never inline. */
+#define HONE_DETAIL_TSAN_CALL(type, call, released, acquired)                  \
+	type result;                                                           \
+                                                                               \
+	HONE_DETAIL_RELEASE(released);                                         \
+	result = call;                                                         \
+	HONE_DETAIL_ACQUIRE(acquired);                                         \
+	return result
 #else
 #define HONE_DETAIL_ACQUIRE(addr) ((void)0)
 #define HONE_DETAIL_RELEASE(addr) ((void)0)
