@@ -88,7 +88,7 @@ HONE_API void hone_copy_fence(void);
  * Get the size from which HONE_COPY_AUTO streams.
  *
  * :return: bytes. Default: the trait HONE_CPU_TRAIT_STREAM_MIN; if it is
- *          unknown, twice the level 2 cache, at least 16 MiB.
+ *          unknown, 16 MiB.
  */
 HONE_API size_t hone_copy_threshold(void);
 

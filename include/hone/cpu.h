@@ -80,8 +80,8 @@ HONE_API uint64_t hone_cpu_feature_by_name(const char *name, size_t length);
  * :return: bytes;
  *          0 if the level does not exist or is unknown.
  *
- * The first call gets the size from CPUID on x86-64, elsewhere from Linux's
- * sysfs. In a virtual machine the host decides what these report.
+ * The first call reads Linux's sysfs. In a virtual machine the host decides
+ * what it has.
  */
 HONE_API size_t hone_cpu_cache_size(unsigned level);
 

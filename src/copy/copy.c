@@ -32,7 +32,7 @@ const size_t hone_copy_n_variants = N_VARIANTS;
  * it loses nothing that is above the noise (copy-zen4-2026-11-30.json, chase
  * and read).
  */
-#define LEAST_THRESHOLD ((size_t)16 << 20)
+#define DEFAULT_THRESHOLD ((size_t)16 << 20)
 
 /* The flags of enum hone_copy_policy that are not the policy itself. */
 #define POLICY(flags) ((flags)&0xff)
@@ -196,10 +196,7 @@ hone_copy_threshold(void)
 	if (bytes > 0)
 		return bytes;
 	bytes = hone_cpu_trait(HONE_CPU_TRAIT_STREAM_MIN);
-	if (bytes > 0)
-		return bytes;
-	bytes = 2 * hone_cpu_cache_size(2);
-	return bytes > LEAST_THRESHOLD ? bytes : LEAST_THRESHOLD;
+	return bytes > 0 ? bytes : DEFAULT_THRESHOLD;
 }
 
 void

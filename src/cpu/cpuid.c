@@ -130,45 +130,6 @@ hone_cpu_parse_traits(const struct hone_cpuid *id, size_t *values)
 
 #if HONE_IF_x86_64(1) + 0
 
-/*
- * Deterministic cache parameters: leaf 4 on Intel; on AMD leaf 0x8000001d with
- * the same layout, and no cache in leaf 4.
- */
-static size_t
-cache_by_leaf(unsigned leaf, unsigned level)
-{
-	unsigned a, b, c, d;
-
-	for (unsigned i = 0; i < 16; i++) {
-		if (!__get_cpuid_count(leaf, i, &a, &b, &c, &d))
-			return 0;
-		unsigned type = a & 0x1f; /* 0 none, 1 data, 2 code, 3 both */
-
-		if (type == 0)
-			return 0;
-		if (type == 2 || (a >> 5 & 7) != level)
-			continue;
-		size_t ways = (b >> 22) + 1;
-		size_t partitions = (b >> 12 & 0x3ff) + 1;
-		size_t line = (b & 0xfff) + 1;
-
-		return ways * partitions * line * ((size_t)c + 1);
-	}
-	return 0;
-}
-
-size_t
-hone_cpu_detect_cache(unsigned level)
-{
-	size_t size = cache_by_leaf(4, level);
-
-	if (size == 0)
-		size = cache_by_leaf(0x8000001d, level);
-	if (size == 0)
-		size = hone_cpu_sysfs_cache(level);
-	return size;
-}
-
 static void
 read_cpuid(struct hone_cpuid *id)
 {
@@ -214,12 +175,6 @@ hone_cpu_detect_traits(size_t *values)
 #else
 
 /* Families without an instruction that describes the CPU to a program. */
-
-size_t
-hone_cpu_detect_cache(unsigned level)
-{
-	return hone_cpu_sysfs_cache(level);
-}
 
 void
 hone_cpu_detect_traits(size_t *values)

@@ -4,9 +4,9 @@
 /*
  * cpu.c has the public functions of features, and detects those of a family
  * without variants; x86_64.c and aarch64.c detect those of their family.
- * traits.c has the public functions of caches and traits. cpuid.c detects both:
- * by CPUID and the rows of the CPUs that were measured, or without them on
- * other families. sysfs.c reads the sizes of the caches.
+ * traits.c has the public functions of caches and traits. cpuid.c detects
+ * traits by CPUID and the rows of the CPUs that were measured, sysfs.c the
+ * sizes of caches.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -29,10 +29,6 @@ size_t hone_cpu_detect_cache(unsigned level);
  * library than glibc, and the values of all others are 0.
  */
 void hone_cpu_detect_traits(size_t *values);
-
-/* The same as hone_cpu_detect_cache() from Linux's sysfs, for families
- * without an instruction for it. */
-size_t hone_cpu_sysfs_cache(unsigned level);
 
 /* What CPUID says about the traits of an x86 CPU. */
 #define GLIBC(major, minor) ((major)*1000u + (minor))

@@ -27,7 +27,7 @@ read_field(unsigned index, const char *field, char *text, size_t size)
 }
 
 size_t
-hone_cpu_sysfs_cache(unsigned level)
+hone_cpu_detect_cache(unsigned level)
 {
 	char text[32], *end;
 

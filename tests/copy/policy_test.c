@@ -10,15 +10,13 @@
 #define ROUNDS (TSAN ? 100u : 3000u)
 #define EACH_BYTE UINT64_C(0x0101010101010101)
 
-TEST(the_threshold_is_what_was_set_or_comes_from_the_trait_or_the_caches)
+TEST(the_threshold_is_what_was_set_or_comes_from_the_trait)
 {
-	size_t l2 = hone_cpu_cache_size(2), least = (size_t)16 << 20;
 	size_t own = hone_cpu_trait(HONE_CPU_TRAIT_STREAM_MIN);
 
 	hone_copy_set_threshold(0);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_MIN, 0);
-	assert_int_equal(
-		hone_copy_threshold(), 2 * l2 > least ? 2 * l2 : least);
+	assert_int_equal(hone_copy_threshold(), 16 << 20);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_MIN, 54321);
 	assert_int_equal(hone_copy_threshold(), 54321);
 	hone_copy_set_threshold(12345);

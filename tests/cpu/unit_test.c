@@ -326,11 +326,11 @@ TEST(each_level_has_the_size_of_its_data)
 		{"Unified\n", "3\n", "96M\n"}, {"Unified\n", "4\n", "1000000"}};
 
 	simulate(all, 5);
-	assert_int_equal(hone_cpu_sysfs_cache(1), 48 << 10);
-	assert_int_equal(hone_cpu_sysfs_cache(2), 2 << 20);
-	assert_int_equal(hone_cpu_sysfs_cache(3), 96 << 20);
-	assert_int_equal(hone_cpu_sysfs_cache(4), 1000000);
-	assert_int_equal(hone_cpu_sysfs_cache(5), 0);
+	assert_int_equal(hone_cpu_detect_cache(1), 48 << 10);
+	assert_int_equal(hone_cpu_detect_cache(2), 2 << 20);
+	assert_int_equal(hone_cpu_detect_cache(3), 96 << 20);
+	assert_int_equal(hone_cpu_detect_cache(4), 1000000);
+	assert_int_equal(hone_cpu_detect_cache(5), 0);
 }
 
 TEST(what_is_missing_or_empty_is_no_size)
@@ -344,10 +344,10 @@ TEST(what_is_missing_or_empty_is_no_size)
 	for (unsigned n = 0; n <= 4; n++) {
 		simulate(all, n);
 		for (unsigned level = 1; level <= 4; level++)
-			assert_int_equal(hone_cpu_sysfs_cache(level), 0);
+			assert_int_equal(hone_cpu_detect_cache(level), 0);
 	}
 	simulate(instructions, 1);
-	assert_int_equal(hone_cpu_sysfs_cache(1), 0);
+	assert_int_equal(hone_cpu_detect_cache(1), 0);
 }
 
 /* A directory that the code does not expect must not keep it busy. */
@@ -359,6 +359,6 @@ TEST(only_the_first_directories_are_read)
 		all[i] = (struct cache){"Data\n", "1\n", "32K\n"};
 	simulate(all, 100);
 	open_files = 0;
-	assert_int_equal(hone_cpu_sysfs_cache(2), 0);
+	assert_int_equal(hone_cpu_detect_cache(2), 0);
 	assert_in_range(open_files, 10, 30);
 }
