@@ -120,21 +120,6 @@ manifest_free(struct manifest *manifest)
 	free(manifest->mf.text);
 }
 
-/* Parse a line, which has one of the algorithms of OVF. */
-static bool
-parse_line(struct image_span text, struct line *line)
-{
-	if (!image_sum_parse(text.at, text.length, &line->sum) ||
-		!line->sum.name)
-		return false;
-	const char *name = line->sum.expect.algorithm->name;
-	for (line->algorithm = 0; line->algorithm < ALGORITHMS;
-		line->algorithm++)
-		if (strcmp(names[line->algorithm], name) == 0)
-			return true;
-	return false;
-}
-
 /*
  * Returns whether the line is for a member of that name. Names are relative to
  * the folder of the manifest, or to that of the archive.
@@ -161,29 +146,30 @@ struct rest {
 	unsigned number;
 };
 
-static struct rest
-all_lines(const struct manifest *manifest)
-{
-	const struct manifest_file *mf = &manifest->mf;
-	return (struct rest){.text = {mf->text, mf->length}};
-}
-
 /*
  * Read the next line that is not empty. Returns 1, 0 if there is none, or
- * -EINVAL if it has no digest.
+ * -EINVAL if it has no digest by an algorithm of OVF.
  */
 static int
 next_line(struct rest *rest, struct line *line)
 {
-	struct image_span text;
+	struct image_span text = {NULL, 0};
 
-	while (image_span_line(&rest->text, &text)) {
+	while (!text.length) {
+		if (!image_span_line(&rest->text, &text))
+			return 0;
 		rest->number++;
 		image_span_trim(&text, " \t\r");
-		if (text.length)
-			return parse_line(text, line) ? 1 : -EINVAL;
 	}
-	return 0;
+	if (!image_sum_parse(text.at, text.length, &line->sum) ||
+		!line->sum.name)
+		return -EINVAL;
+	for (size_t i = 0; i < ALGORITHMS; i++)
+		if (strcmp(names[i], line->sum.expect.algorithm->name) == 0) {
+			line->algorithm = i;
+			return 1;
+		}
+	return -EINVAL;
 }
 
 /*
@@ -198,7 +184,7 @@ needed(const struct manifest *manifest, const char *name)
 
 	if (!manifest->mf.name)
 		return ALL;
-	struct rest rest = all_lines(manifest);
+	struct rest rest = {.text = {manifest->mf.text, manifest->mf.length}};
 	while (next_line(&rest, &line) > 0)
 		if (is_for(manifest, &line, name))
 			bits |= 1u << line.algorithm;
@@ -299,7 +285,8 @@ static int
 check_lines(const struct verified *v, const struct digests *ovf,
 	struct image_error *err)
 {
-	struct rest rest = all_lines(v->manifest);
+	const struct manifest_file *mf = &v->manifest->mf;
+	struct rest rest = {.text = {mf->text, mf->length}};
 	struct line line;
 	bool named = false, proven = !v->strict;
 	int rc = 0, more;

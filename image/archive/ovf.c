@@ -99,15 +99,9 @@ attribute(struct image_span inside, const char *wanted)
 static uint64_t
 number(struct image_span digits, uint64_t other)
 {
-	uint64_t value = 0;
+	uint64_t value;
 
-	for (size_t i = 0; i < digits.length; i++) {
-		char c = digits.at[i];
-		if (c < '0' || c > '9' || value > (uint64_t)INT64_MAX / 10 - 1)
-			return other;
-		value = value * 10 + (uint64_t)(c - '0');
-	}
-	return digits.length ? value : other;
+	return tar_decimal(digits.at, digits.length, &value) ? value : other;
 }
 
 static struct image_span

@@ -328,9 +328,8 @@ finish_map(struct map *map, uint64_t size, uint64_t from, uint64_t stored)
 			     : "has another number of bytes than the archive";
 }
 
-/* Parse decimal digits, all of the text. */
-static bool
-parse_decimal(const char *text, size_t length, uint64_t *value)
+bool
+tar_decimal(const char *text, size_t length, uint64_t *value)
 {
 	*value = 0;
 	for (size_t i = 0; i < length; i++) {
@@ -359,7 +358,7 @@ set_number(struct number *number, const char *value, size_t length)
 	if (number->set)
 		return "has the same number twice";
 	number->set = true;
-	return parse_decimal(value, length, &number->value) ? NULL : no_number;
+	return tar_decimal(value, length, &number->value) ? NULL : no_number;
 }
 
 /* GNU.sparse.map: offsets and lengths by turns, separated by commas. */
@@ -374,7 +373,7 @@ set_map(struct extra *extra, const char *value, size_t length)
 	for (int i = 0; !why && (length || i % 2); i++) {
 		const char *comma = memchr(value, ',', length);
 		size_t n = comma ? (size_t)(comma - value) : length;
-		if (!parse_decimal(value, n, &pair[i % 2]))
+		if (!tar_decimal(value, n, &pair[i % 2]))
 			return no_number;
 		n += comma != NULL;
 		value += n;
@@ -394,7 +393,7 @@ set_piece(struct extra *extra, const char *value, size_t length)
 	if (!extra->offset.set)
 		return "has a sparse piece without an offset";
 	extra->offset.set = false;
-	if (!parse_decimal(value, length, &bytes))
+	if (!tar_decimal(value, length, &bytes))
 		return no_number;
 	return add_piece(&extra->map, extra->offset.value, bytes);
 }
@@ -458,7 +457,7 @@ parse_pax(struct extra *extra, char *text, size_t length, bool global)
 		uint64_t record;
 		char *space = memchr(text, ' ', length);
 		size_t digits = (size_t)((space ? space : text) - text);
-		if (!space || !parse_decimal(text, digits, &record) ||
+		if (!space || !tar_decimal(text, digits, &record) ||
 			record > length || record < digits + 3 ||
 			text[record - 1] != '\n')
 			return "has a record whose length is wrong";
@@ -585,7 +584,7 @@ read_line(struct lines *lines, uint64_t *value, struct image_error *err)
 	const char *text = lines->text + passed;
 	size_t n = lines->filled - passed;
 	const char *line_end = memchr(text, '\n', n < LINE ? n : LINE);
-	if (!line_end || !parse_decimal(text, (size_t)(line_end - text), value))
+	if (!line_end || !tar_decimal(text, (size_t)(line_end - text), value))
 		return fail_at(lines->tar, lines->at, "the sparse map",
 			"has a line that is not a number", err);
 	lines->at += (uint64_t)(line_end - text) + 1;

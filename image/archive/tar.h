@@ -67,6 +67,9 @@ int tar_next(
 	struct tar *tar, struct tar_member *member, struct image_error *err);
 void tar_free(struct tar_member *member);
 
+/* Parse decimal digits, all of the text. */
+bool tar_decimal(const char *text, size_t length, uint64_t *value);
+
 /* Returns what a type is, for messages: "a symbolic link". */
 const char *tar_type_text(char type);
 

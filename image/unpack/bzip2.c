@@ -6,14 +6,13 @@
 #include <stdlib.h>
 #include "unpack/decoder.h"
 
-static int
-bzip2_open(void **state, uint64_t memory, unsigned threads)
+static void *
+bzip2_open(uint64_t memory, unsigned threads)
 {
 	/* Blocks of 900 KB need 3.7 MB, which is below every limit. */
 	(void)memory;
 	(void)threads;
-	*state = calloc(1, sizeof(bz_stream));
-	return *state ? 0 : -ENOMEM;
+	return calloc(1, sizeof(bz_stream));
 }
 
 static int

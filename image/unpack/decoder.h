@@ -79,9 +79,9 @@ struct image_decoder {
 	 * left; less than 128 KiB. NULL: 1. */
 	size_t (*least)(const void *state);
 
-	/* memory: the limit of everything that state refers to. threads: for a
-	 * library that has some. Returns -ENOMEM on failure. */
-	int (*open)(void **state, uint64_t memory, unsigned threads);
+	/* memory: the limit of everything that the state refers to. threads:
+	 * for a library that has some. Returns NULL if there is no memory. */
+	void *(*open)(uint64_t memory, unsigned threads);
 
 	/* Prepare for a member that begins with these bytes. Returns -ENOMEM on
 	 * failure. */

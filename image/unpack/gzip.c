@@ -103,8 +103,8 @@ struct gunzip {
 	struct repeat repeats[REPEATS];
 };
 
-static int
-gzip_open(void **state, uint64_t memory, unsigned threads)
+static void *
+gzip_open(uint64_t memory, unsigned threads)
 {
 	struct gunzip *g = calloc(1, sizeof(*g));
 
@@ -112,13 +112,10 @@ gzip_open(void **state, uint64_t memory, unsigned threads)
 	 * every limit. */
 	(void)memory;
 	(void)threads;
-	*state = NULL;
-	if (!g || inflateInit2(&g->stream, WINDOW_BITS + GZIP_HEADER) != Z_OK) {
-		free(g);
-		return -ENOMEM;
-	}
-	*state = g;
-	return 0;
+	if (g && inflateInit2(&g->stream, WINDOW_BITS + GZIP_HEADER) == Z_OK)
+		return g;
+	free(g);
+	return NULL;
 }
 
 static int

@@ -180,8 +180,7 @@ static void *
 members_run(void *opaque)
 {
 	struct members *m = opaque;
-	void *state;
-	bool good = m->decoder->open(&state, m->unit / JOBS, 1) == 0;
+	void *state = m->decoder->open(m->unit / JOBS, 1);
 
 	pthread_mutex_lock(&m->lock);
 	while (!m->stop) {
@@ -192,13 +191,13 @@ members_run(void *opaque)
 		}
 		job->state = BUSY;
 		pthread_mutex_unlock(&m->lock);
-		bool done = good && unpack_job(m, state, job);
+		bool done = state && unpack_job(m, state, job);
 		pthread_mutex_lock(&m->lock);
 		job->state = done ? READY : FAILED;
 		pthread_cond_broadcast(&m->changed);
 	}
 	pthread_mutex_unlock(&m->lock);
-	if (good)
+	if (state)
 		m->decoder->close(state);
 	return NULL;
 }
@@ -306,29 +305,6 @@ read_input(struct members *m)
 	m->other = m->whole == 0;
 }
 
-/*
- * Move the whole members into the job, whose former buffer is used again: a new
- * one for each job takes a page fault for each page. A job that is long beside
- * the rest gets the input, and its buffer is the next input, with the rest. A
- * short job is copied: a long rest would be copied for each of many such jobs.
- */
-static void
-divide_input(struct members *m, struct job *job, unsigned char *buffer)
-{
-	unsigned char *from = m->input + m->begin;
-
-	m->length -= m->whole;
-	if (m->begin > 0 || m->length > m->whole) {
-		memcpy(buffer, from, m->whole);
-		job->in = buffer;
-		m->begin = m->length ? m->begin + m->whole : 0;
-	} else {
-		memcpy(buffer, from + m->whole, m->length);
-		job->in = m->input;
-		m->input = buffer;
-	}
-}
-
 /* Make a job of the whole members. The reader owns the job before and after. */
 static bool
 make_job(struct members *m)
@@ -338,7 +314,12 @@ make_job(struct members *m)
 
 	if (!buffer)
 		return false;
-	divide_input(m, job, buffer);
+	/* A former buffer is used again: a new one for each job takes a page
+	 * fault for each page. */
+	memcpy(buffer, m->input + m->begin, m->whole);
+	m->length -= m->whole;
+	m->begin = m->length ? m->begin + m->whole : 0;
+	job->in = buffer;
 	job->in_length = m->whole;
 	job->coded = m->coded;
 	job->zeros = m->zeros;

@@ -369,8 +369,8 @@ image_unpack_resume(enum image_packing packing, struct image_stream *packed,
 	u->packing = row;
 	u->offset = offset;
 	u->has_member = offset > 0;
-	if (!u->stream.name ||
-		row->decoder->open(&u->state, memory, threads) < 0) {
+	u->state = row->decoder->open(memory, threads);
+	if (!u->stream.name || !u->state) {
 		unpack_close(&u->stream);
 		return image_no_memory(err);
 	}

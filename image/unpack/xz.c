@@ -79,18 +79,17 @@ struct xz {
 	uint64_t known_end;
 };
 
-static int
-xz_open(void **state, uint64_t memory, unsigned threads)
+static void *
+xz_open(uint64_t memory, unsigned threads)
 {
 	struct xz *xz = calloc(1, sizeof(*xz));
 
-	*state = xz;
-	if (!xz)
-		return -ENOMEM;
-	xz->stream = (lzma_stream)LZMA_STREAM_INIT;
-	xz->memory = memory;
-	xz->threads = threads;
-	return 0;
+	if (xz) {
+		xz->stream = (lzma_stream)LZMA_STREAM_INIT;
+		xz->memory = memory;
+		xz->threads = threads;
+	}
+	return xz;
 }
 
 static lzma_ret

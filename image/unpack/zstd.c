@@ -201,27 +201,25 @@ zstd_size(struct image_store *store, uint64_t memory, uint64_t *size,
 	return rc;
 }
 
-static int
-zstd_open(void **state, uint64_t memory, unsigned threads)
+static void *
+zstd_open(uint64_t memory, unsigned threads)
 {
 	struct zstd *zstd = calloc(1, sizeof(*zstd));
 	ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
 	int bits = bounds.lowerBound;
 
 	(void)threads;
-	*state = NULL;
 	if (zstd)
 		zstd->stream = ZSTD_createDStream();
 	if (!zstd || !zstd->stream) {
 		free(zstd);
-		return -ENOMEM;
+		return NULL;
 	}
 	while (bits < bounds.upperBound && (uint64_t)2 << bits <= memory)
 		bits++;
 	ZSTD_DCtx_setParameter(zstd->stream, ZSTD_d_windowLogMax, bits);
 	zstd->memory = (uint64_t)1 << bits;
-	*state = zstd;
-	return 0;
+	return zstd;
 }
 
 static int

@@ -64,13 +64,6 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-static void
-put_le32(unsigned char *to, uint32_t value)
-{
-	for (int i = 0; i < 4; i++)
-		to[i] = (unsigned char)(value >> 8 * i);
-}
-
 /* Set the CRC and the length of one member. Returns its length, or 0. */
 static size_t
 repair_member(unsigned char *bytes, size_t size)
@@ -95,8 +88,8 @@ repair_member(unsigned char *bytes, size_t size)
 	inflateEnd(&stream);
 	if (rc != Z_STREAM_END || used < 8)
 		return 0;
-	put_le32(bytes + used - 8, (uint32_t)crc);
-	put_le32(bytes + used - 4, (uint32_t)total);
+	image_put_le32(bytes + used - 8, (uint32_t)crc);
+	image_put_le32(bytes + used - 4, (uint32_t)total);
 	return used;
 }
 
@@ -110,7 +103,7 @@ repair_gzip(unsigned char *bytes, size_t size)
 static void
 repair_crc(unsigned char *from, size_t length, unsigned char *to)
 {
-	put_le32(to, lzma_crc32(from, length, 0));
+	image_put_le32(to, lzma_crc32(from, length, 0));
 }
 
 /* Set the CRCs of the headers of blocks that the index lists. */

@@ -2,9 +2,7 @@
 /* What a packed stream gives, whole, cut, changed, and with what follows it. */
 #include <bzlib.h>
 #include <lzma.h>
-#include <sched.h>
 #include <stdatomic.h>
-#include <sys/syscall.h>
 #include <zlib.h>
 #include <zstd.h>
 #include "blocks/blocks.h"
@@ -105,6 +103,16 @@ STANDS_FOR(lzma_ret, lzma_code, lzma_stream *stream, lzma_action action)
 
 	atomic_fetch_add(&by_liblzma, stream->total_out - before);
 	return rc;
+}
+
+/* Of the last decoder with threads. */
+static lzma_mt limits;
+
+STANDS_FOR(lzma_ret, lzma_stream_decoder_mt, lzma_stream *stream,
+	const lzma_mt *options)
+{
+	limits = *options;
+	return __real_lzma_stream_decoder_mt(stream, options);
 }
 
 /* Headers of blocks that are read before there is no memory; 0: all. */
@@ -408,28 +416,20 @@ pack_content(enum image_packing packing, size_t length)
 	pack[packing](content(length), length);
 }
 
-TEST(every_size_of_reads_gives_the_same_bytes)
+/* Nothing, and more than every buffer holds, by reads of any size. */
+TEST(content_of_any_length_is_unpacked)
 {
 	static const struct way ways[] = {{1, 100, 0, 0}, {7, 1, 0, 0},
 		{4096, 4096, 0, 0}, {ROOM, ROOM, 0, 0}};
+	static const size_t lengths[] = {0, 20000, MI};
 
-	for (enum image_packing p = GZIP; p < END; p++) {
-		pack_content(p, 20000);
-		for (size_t i = 0; i < 4; i++) {
-			gives(p, &ways[i], content(20000), 20000);
+	for (enum image_packing p = GZIP; p < END; p++)
+		for (size_t i = 0; i < 3; i++) {
+			pack_content(p, lengths[i]);
+			gives(p, &plain, content(MI), lengths[i]);
+			for (size_t w = 0; w < 4 && i < 2; w++)
+				gives(p, &ways[w], content(MI), lengths[i]);
 		}
-	}
-}
-
-/* Nothing, and more than every buffer holds. */
-TEST(content_of_any_length_is_unpacked)
-{
-	for (enum image_packing p = GZIP; p < END; p++) {
-		pack_content(p, MI);
-		gives(p, &plain, content(MI), MI);
-		pack_content(p, 0);
-		gives(p, &plain, content(0), 0);
-	}
 }
 
 /* A pipe may wait before the next byte. */
@@ -692,17 +692,9 @@ TEST(a_file_cut_at_each_byte_is_an_error)
 			expect_text("ends inside the");
 			expect_text(offset);
 		}
-	}
-}
-
-TEST(a_cut_second_member_is_an_error)
-{
-	for (enum image_packing p = GZIP; p < END; p++) {
-		pack_content(p, 500);
-		size_t first = packed.length;
 		pack[p](content(500), 500);
-		size_t whole = packed.length;
-		for (packed.length = first + 1; packed.length < whole;
+		size_t both = packed.length;
+		for (packed.length = whole + 1; packed.length < both;
 			packed.length++)
 			assert_true(unpack_turn(packed.length, p) < 0);
 	}
@@ -1036,50 +1028,6 @@ TEST(content_that_is_too_long_for_threads_is_unpacked)
 	assert_memory_equal(result.data + 1000, content(400000), 400000);
 	assert_true(elsewhere > 0);
 	assert_true(longest > 200000 && longest <= 300000);
-}
-
-static size_t
-count_threads(void)
-{
-	struct stat st;
-
-	assert_ok(stat("/proc/self/task", &st));
-	return (size_t)st.st_nlink - 2;
-}
-
-/* The threads of this process while nobody unpacks. */
-static size_t alone;
-
-/* The kernel lists a thread for a moment after it was joined. */
-static void
-wait_until_alone(void)
-{
-	while (count_threads() != alone)
-		sched_yield();
-}
-
-static void *
-tell_number(void *number)
-{
-	*(long *)number = syscall(SYS_gettid);
-	return NULL;
-}
-
-/* A sanitizer begins a thread of its own with the first one of the program. */
-static void
-count_alone(void)
-{
-	char path[64];
-	pthread_t thread;
-	long number;
-
-	if (pthread_create(&thread, NULL, tell_number, &number) != 0)
-		abort();
-	pthread_join(thread, NULL);
-	snprintf(path, sizeof(path), "/proc/self/task/%ld", number);
-	while (access(path, F_OK) == 0)
-		sched_yield();
-	alone = count_threads();
 }
 
 /* The length of each block of a disk. */
@@ -1451,32 +1399,23 @@ TEST(a_wrong_footer_behind_repeated_blocks_of_xz_is_found)
 	}
 }
 
-/* Begin to unpack what is packed. Returns the threads that do it. */
-static size_t
-count_unpackers(uint64_t memory, unsigned threads)
-{
-	const struct way way = {ROOM, ROOM, memory, 0};
-	struct image_stream *out;
-	size_t got;
-
-	wait_until_alone();
-	assert_ok(open_packed(XZ, &way, threads, &out, &result.err));
-	assert_ok(out->ops->read(out, result.data, 1, &got, &result.err));
-	size_t found = count_threads() - alone;
-	out->ops->close(out);
-	/* without an end if a thread is left */
-	wait_until_alone();
-	return found;
-}
-
+/* liblzma keeps its threads and their memory within what it gets. */
 TEST(the_memory_limits_the_threads_of_liblzma)
 {
+	static const uint64_t memory[] = {0, 400000};
+
 	pack_members(XZ, 3, 200000);
-	assert_int_equal(count_unpackers(0, 1), 0);
-	assert_in_range(count_unpackers(0, 2), 1, 2);
-	/* Enough for a dictionary of 256 KiB, not for a block and its content.
-	 */
-	assert_int_equal(count_unpackers(400000, 2), 0);
+	for (size_t i = 0; i < 2; i++) {
+		struct way way = {ROOM, ROOM, memory[i], 0};
+		limits = (lzma_mt){.threads = 0};
+		assert_ok(unpack_by(XZ, &way, 1));
+		assert_int_equal(limits.threads, 0);
+		assert_ok(unpack_by(XZ, &way, 2));
+		uint64_t most = i ? memory[i] : image_memory(0).unpack;
+		assert_int_equal(limits.threads, 2);
+		assert_int_equal(limits.memlimit_threading, most);
+		assert_int_equal(limits.memlimit_stop, most);
+	}
 }
 
 /* unpack() compares the messages. */
@@ -1624,13 +1563,6 @@ TEST(a_packing_has_a_name)
 	assert_int_equal(image_packing_by_name(".gz"), IMAGE_PACKINGS);
 	assert_int_equal(image_packing_by_name(""), IMAGE_PACKINGS);
 	assert_string_equal(image_packing_name(XZ), "xz");
-}
-
-int
-main(void)
-{
-	count_alone();
-	return run_all_tests(NULL, NULL);
 }
 
 /* The zeros behind the first member become a second member. */
