@@ -120,10 +120,8 @@ manifest_free(struct manifest *manifest)
 	free(manifest->mf.text);
 }
 
-/*
- * Returns whether the line is for a member of that name. Names are relative to
- * the folder of the manifest, or to that of the archive.
- */
+/* Returns whether the line is for the member. Its name is relative to the
+ * folder of the manifest, or to that of the archive. */
 static bool
 is_for(const struct manifest *manifest, const struct line *line,
 	const char *name)
@@ -172,10 +170,8 @@ next_line(struct rest *rest, struct line *line)
 	return -EINVAL;
 }
 
-/*
- * Returns the algorithms of the manifest for a file, a bit for each. A manifest
- * that is still to come may have any.
- */
+/* Returns the algorithms of the manifest for a file, a bit for each. A manifest
+ * that is still to come may have any. */
 static unsigned
 needed(const struct manifest *manifest, const char *name)
 {

@@ -277,11 +277,8 @@ skip_compressed(struct walk *w, struct tables *tables, bool dynamic)
 	return skip_codes(w, tables);
 }
 
-/*
- * Change a stream so that another one may follow: no block is the last one, and
- * the stream ends with a whole byte. Returns the new length, or 0 if this is
- * not a stream of `length` bytes.
- */
+/* Change a stream so that another one may follow. Returns the new length, or 0
+ * if this is not a stream of `length` bytes. */
 static size_t
 join_open(unsigned char *stream, size_t length, void *memory)
 {

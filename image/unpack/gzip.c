@@ -22,8 +22,8 @@
 #define GZIP_HEADER 16
 /* Of data_type: Z_BLOCK ended in front of the first block. */
 #define HEADER_COMPLETE 128
-/* The same behind a block, the mark of the last one, and the bits that are left
- * of the last byte of input. */
+/* The same behind a block; the last one; bits that are left of the last byte.
+ */
 #define BLOCK_COMPLETE 128
 #define LAST_BLOCK 64
 #define BITS_LEFT 7
@@ -45,10 +45,8 @@ gzip_begins(const unsigned char *head, size_t length)
 	return length >= 3 && memcmp(head, "\x1f\x8b\x08", 3) == 0;
 }
 
-/*
- * The blocks of bgzip have their length in an extra field, which comes first:
- * "The BGZF compression format" in the specification of SAM.
- */
+/* The blocks of bgzip have their length in an extra field: "The BGZF
+ * compression format" in the specification of SAM. */
 static size_t
 gzip_whole(const unsigned char *in, size_t length, size_t *content)
 {
@@ -91,8 +89,8 @@ struct gunzip {
 	bool between;
 	unsigned left;
 	unsigned char byte;
-	/* The block that zlib reads is recorded, if the window was zeros: the
-	 * bytes, the bits in front of it, and what the counts were then. */
+	/* The block that zlib reads is recorded, if the window was zeros: its
+	 * bytes, the bits in front of it, and the counts at its begin. */
 	bool records;
 	size_t length_recorded;
 	unsigned before;
@@ -172,8 +170,7 @@ begin_record(struct gunzip *g)
 	g->crc_before = g->crc;
 }
 
-/* Keep the block that ends here, if it had zeros alone: its bits move to the
- * begin of the first byte. */
+/* Keep a block that had zeros alone, from the first bit of a byte on. */
 static void
 end_record(struct gunzip *g)
 {
@@ -188,8 +185,7 @@ end_record(struct gunzip *g)
 		unsigned next = i + 1 < g->length_recorded ? bytes[i + 1] : 0u;
 		bytes[i] = (unsigned char)((bytes[i] | next << 8) >> g->before);
 	}
-	/* What the bits of a stored block mean depends on the place in a byte.
-	 */
+	/* The bits of a stored block depend on its place in a byte. */
 	if ((bytes[0] & BLOCK_KIND) == 0)
 		repeat->bits = 0;
 	/* The CRC of A and B is that of A, moved by B, and that of B. */

@@ -8,10 +8,9 @@
  *     threads    take jobs in their order, and unpack each into its buffer
  *     first_job()  has the next content
  *
- * The threads get members that lie completely in the input. At the first other
- * bytes, such as a long member, a damaged one, or zeros, the rest of the file
- * goes to unpack.c, which reads one member after the other. The rest begins
- * with the first job that failed, so all messages are those of unpack.c.
+ * From the first job that failed, or the first bytes that are not a whole
+ * member in the input, the rest of the file goes to unpack.c, which reads one
+ * member after the other. So all messages are those of unpack.c.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,16 +21,13 @@
 
 /* Jobs at a time, and threads. More would need more memory. */
 #define JOBS 4
-/* A job is at least as long, if the members are shorter: blocks of bgzip have
- * up to 64 KiB. */
+/* The least length of a job of short members: bgzip's have up to 64 KiB. */
 #define LEAST ((size_t)256 << 10)
 /* Bytes that are read at a time, and by which buffers grow at first. */
 #define PIECE ((size_t)128 << 10)
 
-/*
- * The memory is 12 units: an input, and for each job as much and 1.5 units of
- * content, and one for the states of the decoders.
- */
+/* The memory in units: an input, for each job as much and 1.5 units of content,
+ * and one for the states of the decoders. */
 #define UNITS 12
 
 enum job_state { WAITING, BUSY, READY, FAILED };
@@ -65,8 +61,8 @@ struct members {
 		struct members *members;
 	} raw;
 
-	/* bytes of the first job's content that were given; for `raw`: of its
-	 * input, and at last of the input behind all jobs */
+	/* bytes of the first job's content that were given; for `raw` of the
+	 * input of a job, or of that behind all jobs */
 	size_t given;
 	/* offset of the first job in the packed stream */
 	uint64_t offset;
@@ -96,8 +92,8 @@ struct members {
 	pthread_mutex_t lock;
 	/* a job waits, or is ready, or the threads have to stop */
 	pthread_cond_t changed;
-	/* The rest is under the lock, except the buffers of jobs: they belong
-	 * to a thread while the job is BUSY, and then to the reader. */
+	/* Under the lock, except the buffers of jobs: they belong to a thread
+	 * while the job is BUSY, and then to the reader. */
 	bool stop;
 	/* of jobs: a ring */
 	size_t first;
@@ -214,10 +210,8 @@ stop_threads(struct members *m)
 	m->n_threads = 0;
 }
 
-/*
- * Extend the job by a member that has zeros alone: they end a job. Returns
- * false if the next member is another one.
- */
+/* Extend the job by a member that has zeros alone: they end a job. Returns
+ * false if the next member is another one. */
 static bool
 look_for_zeros(struct members *m)
 {
@@ -447,8 +441,7 @@ wait_first(struct members *m)
 	return ready ? job : NULL;
 }
 
-/* Set *out to the first job that has content left; to NULL if the rest of the
- * file is read. */
+/* Set *out to the first job that has content left; NULL: the rest is read. */
 static int
 first_job(struct members *m, struct job **out, struct image_error *err)
 {

@@ -2,11 +2,10 @@
 /*
  * The .xz format, by liblzma.
  *
- * `xz -T0` packs each block of a disk that has zeros alone to the same bytes,
- * and liblzma takes most of the time for them. So a block is left out if its
- * bytes, from the header to the checksum, are those of an earlier block of the
- * stream that liblzma unpacked to zeros. The sizes in the headers of blocks
- * cut the input.
+ * `xz -T0` packs all blocks of zeros to the same bytes, and liblzma takes most
+ * of the time for them. So a block is left out if its bytes, from the header to
+ * the checksum, are those of an earlier block of the stream that liblzma
+ * unpacked to zeros. The sizes in the headers of blocks cut the input.
  *
  * liblzma would miss these blocks in the index. So the index and the footer are
  * verified here, by functions of liblzma, if a block was left out. If none was,
@@ -21,8 +20,7 @@
 #include <hone/zero.h>
 #include "unpack/decoder.h"
 
-/* The longest block that is compared: `xz -9` packs 192 MiB of zeros to 28 KiB.
- */
+/* Bytes of a block to compare: `xz -9` packs 192 MiB of zeros to 28 KiB. */
 #define KNOWN ((size_t)32 << 10)
 /* With as many runs, no block is left out. */
 #define RUNS 64
@@ -143,8 +141,7 @@ xz_begin(void *state, const unsigned char *head, size_t length)
 	return begin_liblzma(xz) == LZMA_OK ? 0 : -ENOMEM;
 }
 
-/* A block is compared if all of it is there; the first one is decoded as it
- * comes. */
+/* A block is compared if all of it is there. The first one does not wait. */
 static size_t
 xz_least(const void *state)
 {
@@ -545,8 +542,8 @@ xz_close(void *state)
 /* Bytes of the packed file that are read at a time. */
 #define INPUT ((size_t)128 << 10)
 
-/* Bytes that are read in search of it: zeros may follow a stream, and a sparse
- * file or a server has any number of them. */
+/* Bytes that are read in search of an index: any number of zeros may follow it.
+ */
 #define SEARCH ((uint64_t)256 << 20)
 
 struct walk {
@@ -564,10 +561,8 @@ struct walk {
 	unsigned char input[INPUT];
 };
 
-/*
- * Returns `length` bytes of the file, at most INPUT, with what is in front of
- * them. Returns NULL after a failure, or after SEARCH bytes.
- */
+/* Returns `length` bytes of the file, at most INPUT; NULL after a failure, or
+ * after SEARCH bytes. */
 static const unsigned char *
 look(struct walk *walk, uint64_t at, size_t length)
 {
@@ -603,8 +598,6 @@ skip_padding(struct walk *walk, uint64_t *end)
 	return false;
 }
 
-/* Read the index of `left` bytes at the offset. Returns NULL if it is not one.
- */
 static lzma_index *
 find_index(struct walk *walk, uint64_t at, uint64_t left)
 {
@@ -644,9 +637,7 @@ has_header(struct walk *walk, uint64_t at, const lzma_stream_flags *footer)
 	       lzma_stream_flags_compare(&header, footer) == LZMA_OK;
 }
 
-/*
- * Add the content of the stream that ends at *end, and set *end to its begin.
- * Returns false if something is wrong.
+/* Add the content of the stream that ends at *end, and set *end to its begin.
  */
 static bool
 add_stream(struct walk *walk, uint64_t *end, uint64_t *size)
@@ -675,10 +666,9 @@ add_stream(struct walk *walk, uint64_t *end, uint64_t *size)
 }
 
 /*
- * The bytes of what is in an xz file, by the indexes of its streams. The walk
- * goes from the last stream to the first one, and each is looked at once:
- * lzma_file_info_decoder() joins the indexes, which takes a time that grows by
- * the square of their number.
+ * Looks at each stream once, from the last one to the first: the time of
+ * lzma_file_info_decoder(), which joins the indexes, grows by the square of
+ * their number.
  */
 static int
 xz_size(struct image_store *store, uint64_t memory, uint64_t *size,

@@ -56,8 +56,7 @@ zstd_begins(const unsigned char *head, size_t length)
 		       (image_le32(head) & SKIPPED_MASK) == SKIPPED);
 }
 
-/* Returns the window of a frame with these IMAGE_MEMBER_HEAD bytes, or 0 if it
- * is another kind of frame. */
+/* Returns the window of a frame with this head, or 0 for a skipped one. */
 static uint64_t
 window_of(const unsigned char *head)
 {
@@ -83,13 +82,11 @@ first_block(const unsigned char *in)
 
 /*
  * Set *most to the most content of a whole frame of n bytes, by the headers of
- * its blocks. At least IMAGE_MEMBER_HEAD bytes are at `in`.
- * ZSTD_decompressBound() is not in the stable part of libzstd, and takes each
- * block for a full one.
+ * its blocks: ZSTD_decompressBound() takes each block for a full one.
  *
  * Returns false if a block may have more content than the format allows: the
- * window or BLOCK_CONTENT, whichever is less. A compressed block shows its
- * content only when it is unpacked; no block has more than all of them.
+ * window or BLOCK_CONTENT, whichever is less. A compressed block does not show
+ * its content, which is not more than that of the frame.
  */
 static bool
 measure_blocks(
@@ -167,9 +164,8 @@ sum_rows(struct image_store *store, uint64_t at, uint64_t end, size_t row,
 	return rc;
 }
 
-/* The table is used only if its frames are all that is in front of it, and
- * may have as much content. The reader of the content compares the size with
- * what came. */
+/* The table is used only if its frames are all that is in front of it, and may
+ * have as much content. The size is compared with what came. */
 static int
 zstd_size(struct image_store *store, uint64_t memory, uint64_t *size,
 	struct image_error *err)

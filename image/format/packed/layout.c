@@ -38,8 +38,7 @@
 
 enum { LAYER, CONFIG, MANIFEST, INDEX, VERSION };
 
-/* Copy a word of a platform. Returns what is behind it, or NULL if it is not
- * one. */
+/* Copy a word of a platform. Returns what is behind it, or NULL. */
 static const char *
 take_word(const char *text, char *word)
 {

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The tests of a VMDK image: its descriptor names no other file, all tables and
- * grains are in the file and do not overlap, and both copies of the tables are
- * equal.
- */
+/* The tests of a VMDK image: its descriptor names no other file, tables and
+ * grains do not overlap, and both copies of the tables are equal. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include "format/format.h"
 #include "format/vmdk/vmdk.h"
 
-/*
- * Sectors whose use is known at once, in 64 MiB of memory: those of 256 GiB of
- * a file. A small file with holes may be as large as 2 TiB. Then the tables
- * with grains in a window are walked once for each window.
+/* Sectors whose use is known at once, in 64 MiB of memory: 256 GiB of a file.
+ * In a larger one, the tables with grains in a window are walked once for each.
  */
 #define WINDOW (UINT64_C(1) << 29)
 

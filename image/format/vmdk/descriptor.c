@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Parses the text of a descriptor. With strict, every line has to be one that
- * is understood, as in OpenStack's format inspector: another program may
- * understand more. Otherwise the rules are those of QEMU, 7-Zip and libvmdk, as
- * far as they agree on the files of the disk.
- */
+/* Parses the text of a descriptor: with strict by the rules of OpenStack's
+ * format inspector, otherwise as QEMU, 7-Zip and libvmdk agree on the files of
+ * the disk. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +18,9 @@ skip_blank_lines(const char *p, const char *end)
 	return p;
 }
 
-/*
- * The rule is that of vmdk_probe() of QEMU 7.2: comments and blank lines, then
- * a line version=1, 2 or 3. In addition, the version may lack its line end, and
- * blank lines that QEMU refuses are accepted.
- */
+/* As vmdk_probe() of QEMU 7.2: comments and blank lines, then version=1, 2
+ * or 3. The version may lack its line end, and blank lines that QEMU refuses
+ * are accepted. */
 static bool
 has_version(const unsigned char *head, size_t length)
 {

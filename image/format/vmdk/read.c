@@ -20,10 +20,8 @@ compare_sectors(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/*
- * Fail if two entries have the same grain table: no program writes such
- * entries, and a small file could describe a huge disk full of data by them.
- */
+/* Fail if two entries have the same grain table: a small file could describe a
+ * huge disk full of data by them. */
 static int
 check_unique(const struct vmdk_extent *e, struct image_error *err)
 {
@@ -106,10 +104,8 @@ struct tables {
 	uint64_t count;
 };
 
-/*
- * Find the tables that are read with that of an entry, which has one. An entry
- * is always in the same group, so that slices do not overlap.
- */
+/* Find the tables that are read with that of an entry, which has one. An entry
+ * is always in the same group, so that slices do not overlap. */
 static struct tables
 find_tables(const struct vmdk_extent *e, uint64_t index)
 {
@@ -167,10 +163,7 @@ parse_grain(const struct vmdk_extent *e, uint64_t guest, uint32_t entry,
 	return 0;
 }
 
-/*
- * Describe a range of grain tables, from the byte `at` of the extent on.
- * Entries of one kind that are adjacent are one run.
- */
+/* Describe a range of grain tables, from the byte `at` of the extent on. */
 static int
 describe(const struct tables *t, uint64_t at, uint64_t limit,
 	struct vmdk_run *run, struct image_error *err)
@@ -359,10 +352,8 @@ unpack(const struct image_batch *b, const struct image_unit *p,
 	return 0;
 }
 
-/*
- * A stream has the bytes of a grain once: what belongs to other grains is not
- * read, so the unit has the length that its marker states.
- */
+/* Of a stream, no bytes of other grains are read, which come once: the unit has
+ * the length that its marker states. */
 static int
 add_packed(struct image_batch *b, const struct vmdk_run *run, uint64_t guest,
 	unsigned char *to, struct image_error *err)

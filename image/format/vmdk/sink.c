@@ -5,10 +5,8 @@
  *   header | descriptor | grains, each table behind its grains | directory |
  *   footer | end of stream
  *
- * Each grain and each table has a marker, so that the file can be written to a
- * pipe and read from one. The bytes follow from the disk, its size and the
- * options alone: the content ID is fixed, since it only ties a child to its
- * parent.
+ * Each grain and each table has a marker, for writers and readers of a pipe.
+ * The content ID is fixed, since it only ties a child to its parent.
  */
 #include <assert.h>
 #include <errno.h>
@@ -64,8 +62,7 @@ vmdk_set(struct image_create *create, const struct image_option *option,
 /* A grain that deflate cannot shrink takes a sector more. */
 #define MOST ((GRAIN + 1) * (size_t)VMDK_SECTOR)
 
-/* The level of libdeflate at which files are as small as those of QEMU, which
- * uses level 6 of zlib: ./dev bench convert. */
+/* Files are as small as those of QEMU: ./dev bench convert. */
 #define LEVEL 5
 
 /* VMDK_MAGIC, and the line ends by which a transfer as text is found. */
@@ -167,10 +164,8 @@ vmdk_sink_write(struct image_sink *sink, uint64_t host, const void *buf,
 	return rc == 0 ? write_laters(s, err) : rc;
 }
 
-/*
- * Append a marker and what follows it to the file, or, for a forward store,
- * when all before it was written.
- */
+/* Append a marker and what follows it; to a forward store when all before it
+ * was written. */
 static int
 append(struct sink *s, uint32_t type, const void *bytes, size_t length,
 	struct image_error *err)
@@ -293,10 +288,8 @@ put_header(const struct sink *s, unsigned char *to, uint64_t directory)
 	image_put_le16(to + 77, VMDK_DEFLATE);
 }
 
-/*
- * Returns the cylinders of a geometry of 63 sectors that BIOSes of virtual
- * machines show: 16 heads for IDE, and 255 for SCSI.
- */
+/* Those that BIOSes of virtual machines show, with 63 sectors: 16 heads for
+ * IDE, and 255 for SCSI. */
 static uint64_t
 cylinders(uint64_t size, unsigned heads)
 {

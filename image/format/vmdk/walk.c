@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The markers of a streamOptimized image. Of a file, they are compared with its
- * tables. Of a stream, they are followed, since its tables come last.
- */
+/* The markers of a streamOptimized image: of a file, they are compared with its
+ * tables; of a stream, they are followed, since its tables come last. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -23,10 +21,8 @@ read_if_there(const struct vmdk_extent *extent, uint64_t at, void *raw,
 		      : rc;
 }
 
-/*
- * The first grain follows the header. Xen Orchestra states the space of tables
- * that it does not write, and begins behind the descriptor.
- */
+/* Xen Orchestra counts tables in overHead that it does not write, and begins
+ * behind the descriptor. */
 static int
 first_marker(
 	const struct vmdk_extent *extent, uint64_t *at, struct image_error *err)
@@ -240,10 +236,7 @@ add_grain(struct vmdk_walk *w, const struct marker *m)
 	return 0;
 }
 
-/*
- * Pass a marker that has `bytes` behind it. Xen Orchestra counts 0 sectors in
- * each marker.
- */
+/* Pass a marker that has `bytes` behind it. Xen Orchestra counts 0 sectors. */
 static int
 walk_marker(struct vmdk_walk *w, const struct marker *m, const char *what,
 	size_t bytes)
