@@ -90,7 +90,7 @@ digest(const struct cli *cli, const char *name, struct image_source *img,
 
 	progress_phase(progress, "read", name, img->size);
 	int rc = block ? digest_blocks(name, img, run, block, digests, &err)
-		       : image_digest(img, run, digests, &err);
+		       : image_digest(img, UINT64_MAX, run, digests, &err);
 	progress_clear(progress);
 	if (rc < 0) {
 		image_source_settle(img, &err);

@@ -73,8 +73,7 @@ list(const struct cli *cli, struct image_source *img,
 		json_begin(&listing.json, stdout, '[');
 	else
 		printf("%18s %18s  %s\n", "offset", "length", "kind");
-	if (image_map(img, run, true, !listing.as_json, report, &listing,
-		    &err) < 0) {
+	if (image_map(img, run, !listing.as_json, report, &listing, &err) < 0) {
 		image_source_settle(img, &err);
 		return cli_image_fail(cli->operands[0], &err);
 	}

@@ -31,7 +31,6 @@ parse(struct job *job)
 	job->write.is_zero = cli->option[OPTION_TARGET_IS_ZERO];
 	job->write.keep_rest = cli->option[OPTION_KEEP_REST];
 	rc = cache_parse(job);
-	job->run.reflink = true;
 	job->run.progress = progress_update;
 	job->run.opaque = &job->progress;
 	return rc;
@@ -46,7 +45,7 @@ compare_digest(
 	struct image_digests found = {
 		.count = 1, .list = {job->digests.list[last]}};
 
-	int rc = image_digest_part(back,
+	int rc = image_digest(back,
 		(job->write.keep_rest ? job->src : back)->size, &job->run,
 		&found, err);
 	if (rc < 0 || memcmp(found.list[0].bytes, job->digests.list[last].bytes,

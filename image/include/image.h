@@ -809,10 +809,9 @@ struct image_run {
 	 * of the source and `growth` bytes */
 	uint64_t size;
 	uint64_t growth;
-	/* copy: share blocks with the source if the file system can */
-	bool reflink;
 	/* copy: also compute these digests of the disk, from the bytes that are
-	 * copied; no blocks are shared then. NULL: none */
+	 * copied. NULL: none; blocks are shared with the source if the file
+	 * system can */
 	struct image_digests *digests;
 	/* called often, by one thread at a time: the image was visited up to
 	 * offset done; may be NULL */
@@ -897,12 +896,12 @@ int image_copy(struct image_source *source, struct image_sink *sink,
 /*
  * Report all extents in order, with adjacent extents of one kind merged. The
  * extents cover the image. If report() returns another value than 0,
- * image_map() stops and returns the value. With scan, data is searched for
- * zeros; otherwise only metadata is read. With plain, extents have a kind only,
- * and adjacent ones differ in kind; otherwise they may differ in each member.
+ * image_map() stops and returns the value. Data is searched for zeros. With
+ * plain, extents have a kind only, and adjacent ones differ in kind; otherwise
+ * they may differ in each member.
  */
 int image_map(struct image_source *source, const struct image_run *run,
-	bool scan, bool plain,
+	bool plain,
 	int (*report)(void *opaque, const struct image_extent *extent),
 	void *opaque, struct image_error *err);
 
@@ -1037,17 +1036,15 @@ int image_expect_in_list(struct image_expect *expect, const char *list,
 	struct image_error *err);
 
 /*
- * Compute digests of the bytes of the disk. Holes are not read. More threads
- * than run->threads work if there are several algorithms: each algorithm but
- * one has its own.
+ * Compute digests of the first `size` bytes of the disk; zeros follow a smaller
+ * one. UINT64_MAX: of the disk. Holes are not read. More threads than
+ * run->threads work if there are several algorithms: each algorithm but one has
+ * its own.
  *
  * Returns -ENOTSUP if the build does not have an algorithm. Returns -EIO if a
  * change of the source was detected.
  */
-int image_digest(struct image_source *source, const struct image_run *run,
-	struct image_digests *digests, struct image_error *err);
-/* The same of the first `size` bytes; zeros follow a smaller disk. */
-int image_digest_part(struct image_source *source, uint64_t size,
+int image_digest(struct image_source *source, uint64_t size,
 	const struct image_run *run, struct image_digests *digests,
 	struct image_error *err);
 

@@ -104,7 +104,6 @@ visit(struct blocks *blocks, const struct image_run *run,
 {
 	struct image_source *source = blocks->source;
 	size_t chunk = image_chunk_size(source);
-	unsigned threads;
 
 	if (chunk < blocks->size)
 		chunk = blocks->size;
@@ -123,7 +122,7 @@ visit(struct blocks *blocks, const struct image_run *run,
 		.order = blocks_order,
 		.opaque = blocks,
 	};
-	int rc = image_pipeline_run(&plan, run, &threads, err);
+	int rc = image_pipeline_run(&plan, run, NULL, err);
 	return rc == 0 ? image_pieces_end(source, true, err) : rc;
 }
 

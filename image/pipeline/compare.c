@@ -286,10 +286,9 @@ image_compare(struct image_source *a, struct image_source *b,
 		.order = compare_order,
 		.opaque = &compare,
 	};
-	unsigned threads;
 
 	*compared = (struct image_compared){.equal = true};
-	int rc = image_pipeline_run(&plan, run, &threads, err);
+	int rc = image_pipeline_run(&plan, run, NULL, err);
 	if (rc >= 0)
 		rc = image_pieces_end(a, compared->equal, err);
 	if (rc == 0)

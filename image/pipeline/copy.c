@@ -528,7 +528,7 @@ image_copy(struct image_source *source, struct image_sink *sink,
 	set_sizes(&copy, run);
 	/* The bytes of shared blocks are not read: they have no digests. */
 	int rc = 0;
-	if (run->reflink && !run->digests && !sink->ops->append) {
+	if (!run->digests && !sink->ops->append) {
 		rc = share_all(&copy, err);
 		if (rc > 0) {
 			int changed = image_source_unchanged(source, err);

@@ -8,9 +8,6 @@
  */
 #include "pipeline/hashers.h"
 
-/* The size of a stream is known after the visit. */
-#define WHOLE UINT64_MAX
-
 struct digest {
 	/* first: image_pieces_cut() */
 	struct image_source *source;
@@ -51,7 +48,7 @@ digest_stop(void *opaque)
 }
 
 int
-image_digest_part(struct image_source *source, uint64_t size,
+image_digest(struct image_source *source, uint64_t size,
 	const struct image_run *run, struct image_digests *digests,
 	struct image_error *err)
 {
@@ -75,26 +72,18 @@ image_digest_part(struct image_source *source, uint64_t size,
 	};
 	/* The hashers report the progress: they come last. */
 	struct image_run quiet = *run;
-	unsigned threads;
 
 	quiet.progress = NULL;
 	int rc = image_hashers_create(
 		&digest.hashers, digests, run, NULL, IMAGE_HASHERS_JOIN, err);
 	if (rc < 0)
 		return rc;
-	rc = image_pipeline_run(&plan, &quiet, &threads, err);
+	rc = image_pipeline_run(&plan, &quiet, NULL, err);
 	if (rc == 0)
 		rc = image_pieces_end(source, true, err);
 	if (rc == 0)
 		rc = image_hashers_finish(digest.hashers,
-			size == WHOLE ? source->size : size, digests, err);
+			size == UINT64_MAX ? source->size : size, digests, err);
 	image_hashers_destroy(digest.hashers);
 	return rc;
-}
-
-int
-image_digest(struct image_source *source, const struct image_run *run,
-	struct image_digests *digests, struct image_error *err)
-{
-	return image_digest_part(source, WHOLE, run, digests, err);
 }

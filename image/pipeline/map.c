@@ -7,7 +7,6 @@ struct map {
 	struct image_source *source;
 	size_t chunk;
 	const struct image_run *run;
-	bool scan;
 	bool plain;
 	int (*report)(void *opaque, const struct image_extent *extent);
 	void *opaque;
@@ -20,16 +19,6 @@ struct own {
 	struct image_pieces listed;
 };
 
-static void
-place_lists(struct own *own, size_t room)
-{
-	own->found.list = (struct image_extent *)(own + 1);
-	own->found.room = room;
-	own->found.count = 0;
-	own->listed.list = own->found.list + room;
-	own->listed.room = room;
-}
-
 static int
 map_work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 	struct image_error *err)
@@ -37,13 +26,17 @@ map_work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 	struct map *map = opaque;
 	struct own *own = chunk->own;
 
-	place_lists(own, image_pieces_room(map->chunk));
-	int rc = image_pieces_list(map->scan ? &own->listed : &own->found,
-		map->source, chunk, false, err);
-	if (rc == 0 && map->scan)
+	size_t room = image_pieces_room(map->chunk);
+
+	own->found.list = (struct image_extent *)(own + 1);
+	own->listed.list = own->found.list + room;
+	own->found.room = own->listed.room = room;
+	int rc =
+		image_pieces_list(&own->listed, map->source, chunk, false, err);
+	if (rc == 0)
 		rc = image_pieces_read(
 			&own->listed, map->source, scratch, chunk, err);
-	if (rc == 0 && map->scan)
+	if (rc == 0)
 		image_pieces_scan(
 			&own->found, &own->listed, chunk, map->run->block);
 	return rc;
@@ -86,15 +79,13 @@ map_order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 }
 
 int
-image_map(struct image_source *source, const struct image_run *run, bool scan,
-	bool plain,
+image_map(struct image_source *source, const struct image_run *run, bool plain,
 	int (*report)(void *opaque, const struct image_extent *extent),
 	void *opaque, struct image_error *err)
 {
 	struct map map = {.source = source,
 		.chunk = image_chunk_size(source),
 		.run = run,
-		.scan = scan,
 		.plain = plain,
 		.report = report,
 		.opaque = opaque};
@@ -103,7 +94,7 @@ image_map(struct image_source *source, const struct image_run *run, bool scan,
 		.size = source->size,
 		.stores = {source->data},
 		.chunk = map.chunk,
-		.buffer = scan ? map.chunk : 0,
+		.buffer = map.chunk,
 		.own = sizeof(struct own) +
 		       2 * room * sizeof(struct image_extent),
 		.cut = image_pieces_cut,
@@ -112,9 +103,8 @@ image_map(struct image_source *source, const struct image_run *run, bool scan,
 		.order = map_order,
 		.opaque = &map,
 	};
-	unsigned threads;
 
-	int rc = image_pipeline_run(&plan, run, &threads, err);
+	int rc = image_pipeline_run(&plan, run, NULL, err);
 	if (rc == 0)
 		rc = image_pieces_end(source, true, err);
 	if (rc == 0 && map.merged.length)

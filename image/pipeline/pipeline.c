@@ -446,7 +446,6 @@ image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
 			wanted = plan->stores[i]->requests;
 
 	assert((plan->chunk & (plan->chunk - 1)) == 0);
-	*threads = 0;
 	if (plan->size == 0)
 		return 0;
 	/* No more threads than chunks of the disk. */
@@ -458,7 +457,9 @@ image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
 	int rc = pipeline_create(&p, &wanted);
 	if (rc < 0)
 		return image_no_memory(err);
-	*threads = run_threads(&p, wanted);
+	wanted = run_threads(&p, wanted);
+	if (threads)
+		*threads = wanted;
 	pipeline_destroy(&p);
 	return p.rc;
 }

@@ -95,8 +95,8 @@ struct image_plan {
 };
 
 /*
- * Visit the disk with the options of run. Sets *threads to the number of
- * threads that worked.
+ * Visit the disk with the options of run. Sets *threads, unless it is
+ * NULL or the disk is empty, to the number of threads that worked.
  * Returns 0, 1 if order() ended the run, or the first error.
  *
  * Chunks come from one hone_mempool, which bounds the memory. A thread takes a

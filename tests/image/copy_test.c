@@ -21,8 +21,7 @@ begin(const char *map, uint64_t grain, uint64_t cut)
 static int
 copy(unsigned threads)
 {
-	struct image_run run = {
-		.block = 4096, .threads = threads, .reflink = sink.may_share};
+	struct image_run run = {.block = 4096, .threads = threads};
 
 	return image_copy(
 		&fake.source, &sink.sink, &run, &sink.copied, &sink.err);

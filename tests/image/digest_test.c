@@ -47,7 +47,8 @@ digest_with(const struct image_run *how, size_t algorithms)
 	for (size_t i = 0; i < algorithms; i++)
 		made.digests.list[i].algorithm = image_algorithm(i);
 	threads_made = 0;
-	return image_digest(&fake.source, how, &made.digests, &made.err);
+	return image_digest(
+		&fake.source, UINT64_MAX, how, &made.digests, &made.err);
 }
 
 static int
@@ -125,7 +126,8 @@ sparse_digest(const char *map, uint64_t grain, uint64_t look, uint64_t size,
 
 	fake_init(&fake, map, grain, size);
 	fake.look = look;
-	assert_ok(image_digest(&fake.source, &run, &digests, &made.err));
+	assert_ok(image_digest(
+		&fake.source, UINT64_MAX, &run, &digests, &made.err));
 	memcpy(digest, digests.list[0].bytes, 32);
 }
 
@@ -417,10 +419,8 @@ static unsigned failing_write;
 static int
 copy(unsigned threads, bool compress, bool fill)
 {
-	struct image_run run = {.block = 4096,
-		.threads = threads,
-		.reflink = true,
-		.digests = &made.digests};
+	struct image_run run = {
+		.block = 4096, .threads = threads, .digests = &made.digests};
 
 	made.digests = (struct image_digests){.count = 2};
 	made.err = (struct image_error){.again = false};

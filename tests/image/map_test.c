@@ -55,19 +55,19 @@ report(void *opaque, const struct image_extent *e)
 }
 
 static int
-map(unsigned threads, bool scan)
+map(unsigned threads)
 {
 	struct image_run run = {.block = GRAIN, .threads = threads};
 
 	listing = (struct listing){.plain = listing.plain,
 		.stop_at = listing.stop_at,
 		.rc = listing.rc};
-	return image_map(&fake.source, &run, scan, listing.plain, report,
-		&listing, &err);
+	return image_map(
+		&fake.source, &run, listing.plain, report, &listing, &err);
 }
 
 static void
-check_map(const char *letters, bool scan, const char *expected)
+check_map(const char *letters, const char *expected)
 {
 	static const uint64_t looks[] = {0, 512, 8192, 3 * 4096};
 
@@ -75,23 +75,19 @@ check_map(const char *letters, bool scan, const char *expected)
 		for (unsigned threads = 1; threads <= 3; threads += 2) {
 			begin(letters, GRAIN, strlen(letters) * GRAIN);
 			fake.look = looks[i];
-			assert_ok(map(threads, scan));
+			assert_ok(map(threads));
 			assert_string_equal(listing.text, expected);
 			assert_int_equal(listing.at, fake.source.size);
-			if (!scan)
-				assert_int_equal(fake.n_reads, 0);
 		}
 	}
 }
 
 TEST(neighbours_that_are_alike_are_one)
 {
-	check_map("xxyy--00zz", false, "d4@0 h2 h20 d2@8");
-	check_map("xxyy--00zz", true, "d4@0 h2 h20 z2@8");
-	check_map("ccxcbb-b", false, "d2c d1@2 d1c d2@4/1 h1 d1@7/1");
+	check_map("xxyy--00zz", "d4@0 h2 h20 z2@8");
 	/* what lies apart in the file is read all the same */
-	check_map("ccxcbb-b", true, "d2c d1@2 d1c d2@4/1 h1 d1@7/1");
-	check_map("xzxzz-z", true, "d1@0 z1@1 d1@2 z2@3 h1 z1@6");
+	check_map("ccxcbb-b", "d2c d1@2 d1c d2@4/1 h1 d1@7/1");
+	check_map("xzxzz-z", "d1@0 z1@1 d1@2 z2@3 h1 z1@6");
 }
 
 /* For a reader to whom the place of the bytes does not matter. */
@@ -101,7 +97,7 @@ TEST(plain_neighbours_differ_in_kind)
 
 	begin("ccxcbb-0bzx", GRAIN, 11 * GRAIN);
 	listing.plain = true;
-	assert_ok(map(2, true));
+	assert_ok(map(2));
 	assert_string_equal(listing.text, "d6 h2 d1 z1 d1");
 	/* a hole of whole chunks passes the stages by itself */
 	memset(letters, '-', 512);
@@ -109,7 +105,7 @@ TEST(plain_neighbours_differ_in_kind)
 	letters[1024] = '\0';
 	begin(letters, GRAIN, 1024 * GRAIN);
 	listing.plain = true;
-	assert_ok(map(2, true));
+	assert_ok(map(2));
 	assert_string_equal(listing.text, "h1024");
 }
 
@@ -121,20 +117,20 @@ TEST(extents_pass_the_ends_of_chunks)
 	/* 256 grains are a chunk */
 	memset(letters, 'x', 1024);
 	letters[1024] = '\0';
-	check_map(letters, false, "d1024@0");
+	check_map(letters, "d1024@0");
 	memset(letters, 'c', 1024);
-	check_map(letters, false, "d1024c");
+	check_map(letters, "d1024c");
 	memset(letters, 'x', 1024);
 	memset(letters + 255, '-', 2);
-	check_map(letters, false, "d255@0 h2 d767@257");
+	check_map(letters, "d255@0 h2 d767@257");
 	memset(letters + 512, '-', 256);
-	check_map(letters, true, "d255@0 h2 d255@257 h256 d256@768");
+	check_map(letters, "d255@0 h2 d255@257 h256 d256@768");
 	memset(letters + 700, 'c', 100);
-	check_map(letters, false, "d255@0 h2 d255@257 h188 d100c d224@800");
+	check_map(letters, "d255@0 h2 d255@257 h188 d100c d224@800");
 	memset(letters + 512, '-', 512);
-	check_map(letters, true, "d255@0 h2 d255@257 h512");
+	check_map(letters, "d255@0 h2 d255@257 h512");
 	memset(letters, '-', 255);
-	check_map(letters, true, "h257 d255@257 h512");
+	check_map(letters, "h257 d255@257 h512");
 }
 
 /* A compressed cluster of 2 MiB would else be decompressed for each half. */
@@ -145,7 +141,7 @@ TEST(a_unit_is_read_in_one_call)
 	memset(letters, 'x', 1024);
 	begin(letters, GRAIN, 1024 * GRAIN);
 	fake.source.unit = 512 * GRAIN;
-	assert_ok(map(1, true));
+	assert_ok(map(1));
 	assert_string_equal(listing.text, "d1024@0");
 	assert_int_equal(fake.n_reads, 2);
 	assert_int_equal(fake.reads[1].offset, 512 * GRAIN);
@@ -155,16 +151,16 @@ TEST(a_unit_is_read_in_one_call)
 TEST(the_last_piece_may_be_short)
 {
 	begin("xz-", GRAIN, 2 * GRAIN + 1);
-	assert_ok(map(2, true));
+	assert_ok(map(2));
 	assert_string_equal(listing.text, "d1@0 z1@1 h0");
 	assert_int_equal(listing.at, 2 * GRAIN + 1);
 	fake.source.size = GRAIN + 513;
-	assert_ok(map(2, true));
+	assert_ok(map(2));
 	assert_string_equal(listing.text, "d1@0 z0@1");
 	assert_int_equal(listing.at, GRAIN + 513);
 	/* the metadata of a long extent is looked at once */
 	begin("xxxx", CHUNK, 4 * CHUNK);
-	assert_ok(map(2, false));
+	assert_ok(map(2));
 	assert_int_equal(fake.extents, 1);
 }
 
@@ -174,21 +170,21 @@ TEST(failures_of_a_map_are_reported)
 		begin("x-xx", CHUNK, 4 * CHUNK);
 		fake.look = GRAIN;
 		fake.fail_extent = 3 * CHUNK + 4096;
-		assert_int_equal(map(threads, false), -EINVAL);
+		assert_int_equal(map(threads), -EINVAL);
 		fake.fail_extent = 0;
 		fake.fail_read = 2 * CHUNK + 4096;
-		assert_int_equal(map(threads, true), -EIO);
+		assert_int_equal(map(threads), -EIO);
 		assert_string_equal(err.text, "read failed");
 		fake.fail_read = 0;
 		fake.changed = true;
-		assert_int_equal(map(threads, true), -EIO);
+		assert_int_equal(map(threads), -EIO);
 		assert_string_equal(err.text, "changed");
 		fake.changed = false;
 		/* three extents: the last one is reported at the end */
 		for (unsigned at = 1; at <= 3; at++) {
 			listing.stop_at = at;
 			listing.rc = at == 2 ? -EPIPE : 1;
-			assert_int_equal(map(threads, false), listing.rc);
+			assert_int_equal(map(threads), listing.rc);
 			assert_int_equal(listing.calls, at);
 		}
 		listing.stop_at = 0;

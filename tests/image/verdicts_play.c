@@ -393,9 +393,8 @@ visit(struct image_source *source, struct outcome *outcome,
 	struct image_run run = {.block = 4096, .threads = 2};
 
 	if (!image_source_is_unsized(source) && source->size > LARGEST_DISK)
-		return image_map(
-			source, &run, true, true, ignore_extent, NULL, err);
-	int rc = image_digest(source, &run, &digests, err);
+		return image_map(source, &run, true, ignore_extent, NULL, err);
+	int rc = image_digest(source, UINT64_MAX, &run, &digests, err);
 	if (rc == 0)
 		memcpy(outcome->digest, digests.list[0].bytes,
 			sizeof(outcome->digest));
