@@ -90,11 +90,11 @@ http_is_private(const struct sockaddr *address, socklen_t length)
 		memcpy(&v6, address, sizeof(v6));
 		const unsigned char *at = v6.sin6_addr.s6_addr;
 		bool private = has_any(at, prefixes_6, COUNT(prefixes_6));
-		for (size_t i = 0; i < COUNT(with_4); i++)
-		private = private ||
-			  (has_any(at, &with_4[i], 1) &&
-				  has_any(at + with_4[i].bits / 8, prefixes_4,
-					  COUNT(prefixes_4)));
+		for (size_t i = 0; i < COUNT(with_4); i++) {
+			const unsigned char *rest = at + with_4[i].bits / 8;
+			private |= has_any(at, &with_4[i], 1) &&
+				   has_any(rest, prefixes_4, COUNT(prefixes_4));
+		}
 		return private;
 	}
 	return true;

@@ -13,7 +13,7 @@
 #define MAX_ANSWER ((size_t)64 << 10)
 /* The address or the form of a request for a token: an identity token has
  * OCI_SECRET bytes at most, other parts OCI_TEXT, and an escape three. */
-#define MAX_FORM (3 * (OCI_SECRET + 6 * OCI_TEXT))
+#define MAX_FORM ((size_t)3 * (OCI_SECRET + 6 * OCI_TEXT))
 
 struct oci_auth {
 	struct image_auth auth;
