@@ -17,6 +17,19 @@
 #define RWF_DONTCACHE 0x00000080
 #endif
 
+/* Long enough for efficient writes, short enough to begin them early. */
+#define WINDOW ((uint64_t)16 << 20)
+/* Most bytes of a folio, whose pages are dropped together or not at all. */
+#define FOLIO ((uint64_t)4 << 20)
+
+/* A hint: failure is ignored. */
+static void
+drop(struct image_file *file, uint64_t offset, uint64_t length)
+{
+	posix_fadvise(
+		file->fd, (off_t)offset, (off_t)length, POSIX_FADV_DONTNEED);
+}
+
 static bool
 may_dontcache(struct image_file *file)
 {
@@ -53,7 +66,7 @@ some(struct image_file *file, bool writes, uint64_t offset, void *buf,
 		return pwrite(file->fd, buf, length, (off_t)offset);
 	n = pread(file->fd, buf, length, (off_t)offset);
 	if (n > 0 && file->drop_cache)
-		image_file_drop_read(file, offset, (uint64_t)n);
+		drop(file, offset & ~(FOLIO - 1), offset % FOLIO + (uint64_t)n);
 	return n;
 }
 
@@ -90,6 +103,45 @@ file_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
 			offset + done);
 	}
 	return 0;
+}
+
+/*
+ * Writeback begins during the copy, so that the last fsync() has little to
+ * write: a copy of 1 GiB takes 0.36 s instead of 0.54 s (docs/design/image.md).
+ */
+void
+image_file_wrote(struct image_file *file, uint64_t offset, uint64_t length)
+{
+	struct image_file_part *part = &file->written;
+
+	pthread_mutex_lock(&file->lock);
+	if (file->unsent == 0)
+		*part = (struct image_file_part){.begin = offset};
+	if (offset < part->begin)
+		part->begin = offset;
+	if (offset + length > part->end)
+		part->end = offset + length;
+	file->unsent += length;
+	bool due = file->unsent >= WINDOW;
+	const struct image_file_part now = *part, before = file->sent;
+	if (due) {
+		file->unsent = 0;
+		file->sent = now;
+	}
+	pthread_mutex_unlock(&file->lock);
+
+	if (!due)
+		return;
+	sync_file_range(file->fd, (off_t)now.begin,
+		(off_t)(now.end - now.begin), SYNC_FILE_RANGE_WRITE);
+	if (!file->drop_cache || before.end == 0)
+		return;
+	/* Wait until the previous window is on disk, then drop its pages. */
+	sync_file_range(file->fd, (off_t)before.begin,
+		(off_t)(before.end - before.begin),
+		SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+			SYNC_FILE_RANGE_WAIT_AFTER);
+	drop(file, before.begin, before.end - before.begin);
 }
 
 static int
@@ -180,7 +232,7 @@ file_flush(struct image_store *store, struct image_error *err)
 		return image_fail(err, store->name, -errno,
 			"cannot be synced to disk: %s", strerror(errno));
 	if (file->drop_cache)
-		image_file_drop(file, 0, 0);
+		drop(file, 0, 0);
 	return 0;
 }
 
@@ -201,7 +253,7 @@ file_unchanged(struct image_store *store, struct image_error *err)
 		return rc;
 	/* Drop the pages that readahead has read. */
 	if (file->drop_cache && !may_dontcache(file))
-		image_file_drop(file, 0, 0);
+		drop(file, 0, 0);
 	if (size != store->size)
 		return image_fail(err, store->name, -EIO,
 			"changed while it was read, from %" PRIu64 " to %s",

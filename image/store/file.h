@@ -78,12 +78,8 @@ int image_file_find(
 size_t image_file_hole(
 	struct image_file *file, uint64_t offset, size_t *length);
 
-/* cache.c: begin writeback early, and limit the use of the page cache. */
+/* Begin writeback early. */
 void image_file_wrote(
-	struct image_file *file, uint64_t offset, uint64_t length);
-void image_file_drop(struct image_file *file, uint64_t offset, uint64_t length);
-/* Drop the pages that were read, and earlier pages of their folio. */
-void image_file_drop_read(
 	struct image_file *file, uint64_t offset, uint64_t length);
 
 extern const struct image_store_ops image_file_ops;

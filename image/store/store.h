@@ -8,8 +8,8 @@
  *
  *	address.c	opens an address: a path, or a scheme of schemes.def
  *	open.c		opens a path; path.c: finds where a path leads
- *	file.c		a file or a device; holes.c: its holes; zero.c: zeros
- *			in place; cache.c: writeback and the page cache
+ *	file.c		a file or a device, writeback and the page cache;
+ *			holes.c: its holes; zero.c: zeros in place
  *	hold.c		holds the first and last MiB of a target back
  *	stream.c	bytes that come once; ../blocks/: they as a store
  *	pipe.c		stdout as a store

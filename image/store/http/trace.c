@@ -44,16 +44,12 @@ void
 http_trace_open(const struct http_transfer *t, uint64_t size)
 {
 	const struct http *http = t->http;
-	const char *way = http->streams ? "once, as a whole" : "in ranges";
 
-	if (size == IMAGE_SIZE_UNKNOWN)
-		image_trace(http->target.trace,
-			"#%u the file has no length, and is read %s", t->number,
-			way);
-	else
-		image_trace(http->target.trace,
-			"#%u the file has %s, and is read %s", t->number,
-			IMAGE_COUNT(size, "byte"), way);
+	image_trace(http->target.trace, "#%u the file has %s, and is read %s",
+		t->number,
+		size == IMAGE_SIZE_UNKNOWN ? "no length"
+					   : IMAGE_COUNT(size, "byte"),
+		http->streams ? "once, as a whole" : "in ranges");
 }
 
 void
