@@ -3,7 +3,8 @@
 #define HONE_API_H
 /**
  * Version, visibility and linkage, for every other header of libhone, and what
- * all functions have in common.
+ * all functions have in common. The headers are for GCC and Clang, in C99 and
+ * C++11.
  *
  * **A function of the caller returns to the library**, unless its comment says
  * that it may leave. A function leaves by a C++ exception, by longjmp(), by
@@ -48,7 +49,7 @@
 #define HONE_VERSION_STRING "0.1.0"
 
 /* Bodies in the headers are C, with casts and null pointers of C. */
-#if defined(__cplusplus) && defined(__GNUC__)
+#if defined(__cplusplus)
 #define HONE_DETAIL_PRAGMA(text) _Pragma(#text)
 #define HONE_DETAIL_IGNORED(warning)                                           \
 	HONE_DETAIL_PRAGMA(GCC diagnostic ignored warning)
@@ -60,36 +61,22 @@
 #define HONE_END_DECLS                                                         \
 	}                                                                      \
 	_Pragma("GCC diagnostic pop")
-#elif defined(__cplusplus)
-#define HONE_BEGIN_DECLS extern "C" {
-#define HONE_END_DECLS }
 #else
 #define HONE_BEGIN_DECLS
 #define HONE_END_DECLS
 #endif
 
 /* For members that are accessed atomically: i386 aligns 8 bytes to 4. */
-#if defined(__GNUC__)
 #define HONE_DETAIL_ALIGNED_8 __attribute__((aligned(8)))
-#else
-#define HONE_DETAIL_ALIGNED_8
-#endif
 
 /** Marks an exported function of the shared library; hone.c hides it. */
-#if defined(HONE_API)
-#elif defined(__GNUC__)
+#if !defined(HONE_API)
 #define HONE_API __attribute__((visibility("default")))
-#else
-#define HONE_API
 #endif
 
 /* The caller must look at the result: without it, memory or an error is lost.
  */
-#if defined(__GNUC__)
 #define HONE_DETAIL_RESULT __attribute__((warn_unused_result))
-#else
-#define HONE_DETAIL_RESULT
-#endif
 
 /**
  * Marks a function with a short body that is compiled into its caller.

@@ -108,7 +108,7 @@ TEST(a_ring_holds_exactly_its_capacity)
 }
 
 /* The ways of a call: as many as possible, all or none, one, and one by the
- * exported body, for compilers without the inline one and other languages. */
+ * exported body, for other languages. */
 enum way { BURST, BULK, ONE, EXPORTED, WAYS };
 
 /* Adds elements, or takes some; returns how many. */

@@ -37,7 +37,6 @@ HONE_API extern size_t hone_detail_copy_libc;
 HONE_API void hone_detail_memcpy(
 	void *dst, const void *src, size_t n, int policy);
 
-#if defined(__GNUC__)
 /*
  * A shorter n wraps, and is more than any count: a compare of its own would
  * have GCC warn of short arrays. GCC also warns of a constant above SIZE_MAX /
@@ -73,12 +72,10 @@ hone_detail_copy_long(void *dst, const void *src, size_t n)
 		__asm__("" : "+r"(n));
 	hone_detail_copy_any(dst, src, n);
 }
-#endif
 
 HONE_INLINE void
 hone_memcpy(void *dst, const void *src, size_t n, int policy)
 {
-#if defined(__GNUC__)
 	if (__builtin_constant_p(n) && n <= HONE_COPY_INLINE_MAX) {
 		if (n > 0) /* with 0, memcpy() does not allow NULL */
 			memcpy(dst, src, n);
@@ -94,14 +91,12 @@ hone_memcpy(void *dst, const void *src, size_t n, int policy)
 		hone_detail_copy_long(dst, src, n);
 		return;
 	}
-#endif
 	hone_detail_memcpy(dst, src, n, policy);
 }
 
 HONE_INLINE void
 hone_copy_blocks(void *dst, const void *src, size_t blocks)
 {
-#if defined(__GNUC__)
 	/* The copy of one line is faster than a call: 1.2 ns, not 2.4. The copy
 	 * of two lines is not. */
 	if (blocks <= 1) {
@@ -114,11 +109,9 @@ hone_copy_blocks(void *dst, const void *src, size_t blocks)
 		hone_detail_copy_long(dst, src, blocks * 64);
 		return;
 	}
-#endif
 	hone_memcpy(dst, src, blocks * 64, HONE_COPY_KEEP);
 }
 
-#if defined(__GNUC__)
 /*
  * The compiler of the caller chooses the instructions for it: two moves of 16
  * bytes; or one of 32 bytes, if -march allows AVX. GCC 12 would move a type of
@@ -164,12 +157,10 @@ hone_detail_copy_vectors(void *dst, const void *src, size_t size)
 	if (size > 0)
 		memcpy(to, from, size);
 }
-#endif
 
 HONE_INLINE void
 hone_copy_pointers(void **dst, void *const *src, size_t n)
 {
-#if defined(__GNUC__)
 	if (__builtin_constant_p(n) &&
 		n > HONE_COPY_INLINE_MAX / sizeof(*dst) &&
 		n <= HONE_DETAIL_COPY_VECTORS_MAX / sizeof(*dst)) {
@@ -181,7 +172,6 @@ hone_copy_pointers(void **dst, void *const *src, size_t n)
 		hone_detail_copy_any(dst, src, n * sizeof(*dst));
 		return;
 	}
-#endif
 	hone_memcpy(dst, src, n * sizeof(*dst), HONE_COPY_KEEP);
 }
 

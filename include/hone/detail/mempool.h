@@ -54,7 +54,6 @@ HONE_API struct hone_mempool *hone_detail_mempool_pool(
  * Relaxed: only the thread of the cache writes len. Another thread may read len
  * to count the objects of the pool; the count orders nothing.
  */
-#if defined(__GNUC__)
 #define HONE_DETAIL_LEN(view) __atomic_load_n(&(view)->len, __ATOMIC_RELAXED)
 #define HONE_DETAIL_SET_LEN(view, n)                                           \
 	__atomic_store_n(&(view)->len, n, __ATOMIC_RELAXED)
@@ -65,12 +64,6 @@ HONE_API struct hone_mempool *hone_detail_mempool_pool(
  * (hone_mempool_after_fork()).
  */
 #define HONE_DETAIL_IN_ORDER() __atomic_signal_fence(__ATOMIC_ACQ_REL)
-#else
-#define HONE_DETAIL_LEN(view) ((view)->len)
-#define HONE_DETAIL_SET_LEN(view, n) ((view)->len = (n))
-#define HONE_DETAIL_RARE(x) (x)
-#define HONE_DETAIL_IN_ORDER() ((void)0)
-#endif
 
 HONE_INLINE void *
 hone_mempool_get(struct hone_mempool_cache *cache)

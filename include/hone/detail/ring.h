@@ -27,7 +27,6 @@ HONE_BEGIN_DECLS
 HONE_API int hone_detail_ring_enqueue(struct hone_ring *ring, void *element);
 HONE_API int hone_detail_ring_dequeue(struct hone_ring *ring, void **element);
 
-#if defined(__GNUC__)
 /* The slot of a position, in a ring with a single producer. */
 static inline void **
 hone_detail_ring_slot(struct hone_ring *ring, uint64_t position)
@@ -36,14 +35,12 @@ hone_detail_ring_slot(struct hone_ring *ring, uint64_t position)
 
 	return (void **)slots + (position & ring->mask);
 }
-#endif
 
 HONE_INLINE int
 hone_ring_enqueue(struct hone_ring *ring, void *element)
 {
 	int error;
 
-#if defined(__GNUC__)
 	HONE_DETAIL_RELEASE(HONE_DETAIL_FILLED(ring));
 	if (ring->flags & HONE_RING_SINGLE_PRODUCER) {
 		/* Only this thread writes tail and head_seen in this mode. */
@@ -77,7 +74,6 @@ hone_ring_enqueue(struct hone_ring *ring, void *element)
 		__atomic_store_n(&ring->tail, tail + 1, __ATOMIC_RELEASE);
 		return 0;
 	}
-#endif
 	error = hone_detail_ring_enqueue(ring, element);
 	HONE_DETAIL_ACQUIRE(HONE_DETAIL_EMPTIED(ring));
 	return error;
@@ -89,7 +85,6 @@ hone_ring_dequeue(struct hone_ring *ring, void **element)
 	void *taken;
 	int error;
 
-#if defined(__GNUC__)
 	HONE_DETAIL_RELEASE(HONE_DETAIL_EMPTIED(ring));
 	if (ring->flags == HONE_RING_SPSC) {
 		/* Only this thread writes head and tail_seen in this mode. */
@@ -118,7 +113,6 @@ hone_ring_dequeue(struct hone_ring *ring, void **element)
 		__atomic_store_n(&ring->head, head + 1, __ATOMIC_RELEASE);
 		return 0;
 	}
-#endif
 	/* Not element: a variable of the caller that went to a function out of
 	 * line would not stay in a register. */
 	error = hone_detail_ring_dequeue(ring, &taken);

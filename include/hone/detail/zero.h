@@ -19,15 +19,8 @@ HONE_BEGIN_DECLS
  */
 HONE_API extern bool (*hone_detail_is_zero)(const void *buf, size_t len);
 
-/* Tests of constant lengths up to 16 are shorter than the call. */
-#if defined(__GNUC__)
-#define HONE_DETAIL_ZERO_FEW(len) (__builtin_constant_p(len) && (len) <= 16)
 #define HONE_DETAIL_IS_ZERO(buf, len)                                          \
 	__atomic_load_n(&hone_detail_is_zero, __ATOMIC_RELAXED)(buf, len)
-#else
-#define HONE_DETAIL_ZERO_FEW(len) ((len) <= 16)
-#define HONE_DETAIL_IS_ZERO(buf, len) hone_buffer_is_zero_long(buf, len)
-#endif
 
 static inline bool
 hone_detail_word_is_zero(const unsigned char *p)
@@ -68,7 +61,8 @@ hone_buffer_is_zero(const void *buf, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)buf;
 
-	if (HONE_DETAIL_ZERO_FEW(len))
+	/* shorter than the call */
+	if (__builtin_constant_p(len) && len <= 16)
 		return hone_detail_upto16_is_zero(p, len);
 	/*
 	 * 8 and 16 bytes, also if the length is not constant: fixed lengths are
