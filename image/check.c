@@ -33,26 +33,6 @@ image_verdict_add(struct image_verdict *verdict, const char *name,
 	verdict->report(verdict->opaque, &finding);
 }
 
-/*
- * Set *format; NULL, after a reported fault, if the suffix is that of a format
- * and the first bytes are those of none.
- */
-static int
-find_format(struct image_store *store, const struct image_open *how,
-	struct image_verdict *verdict, const struct image_format **format,
-	struct image_error *err)
-{
-	*format = how->format;
-	if (*format)
-		return 0;
-	int rc = image_probe(store, how, format, err);
-	if (rc != -EINVAL)
-		return rc;
-	*format = NULL;
-	image_verdict_add(verdict, "format", 1, "%s", err->text);
-	return 0;
-}
-
 /* More than the signatures at the beginning of a file. */
 #define STEP ((size_t)1 << 20)
 
@@ -64,13 +44,17 @@ static int
 check_metadata(struct image_store *store, const struct image_open *how,
 	bool keep, struct image_verdict *verdict, struct image_error *err)
 {
-	const struct image_format *format;
+	const struct image_format *format = how->format;
 
 	*verdict->checked = (struct image_checked){.safe = true};
 	verdict->vhd_size = how->vhd_size;
-	int rc = find_format(store, how, verdict, &format, err);
-	if (rc < 0 || !format)
-		return rc;
+	int rc = format ? 0 : image_probe(store, how, &format, err);
+	/* The suffix is that of a format, and the first bytes are those of
+	 * none. */
+	if (rc == -EINVAL)
+		image_verdict_add(verdict, "format", 1, "%s", err->text);
+	if (rc < 0)
+		return rc == -EINVAL ? 0 : rc;
 	verdict->checked->format = format;
 	/* The tables are read several times, and the size bounds them. */
 	if (store->forward && (!keep || store->size == IMAGE_SIZE_UNKNOWN))
@@ -145,7 +129,6 @@ image_check_last(struct image_store *store, const struct image_open *how,
 	return refuse(store, how, false, err);
 }
 
-/* Read the data of a disk and forget it. */
 static void
 read_data(struct image_source *source)
 {
@@ -223,19 +206,6 @@ check_size(struct image_store *store, struct image_source **source,
 		IMAGE_COUNT(size, "byte"), how->max_size);
 }
 
-/* The end of a stream contradicts what was read of it, and forgotten. */
-static int
-judge_end(struct image_verdict *verdict, int rc,
-	const struct image_error *fault, struct image_error *err)
-{
-	if (!fault->damaged) {
-		*err = *fault;
-		return rc;
-	}
-	image_verdict_add(verdict, "stream", 1, "%s", fault->text);
-	return 0;
-}
-
 int
 image_check(const char *path, const struct image_open *how,
 	void (*report)(void *opaque, const struct image_finding *finding),
@@ -260,8 +230,14 @@ image_check(const char *path, const struct image_open *how,
 			    ? source->ops->ended(source, &fault)
 			    : 0;
 	rc = image_check_store(store, how, &verdict, err);
-	if (rc == 0 && checked->safe && ended < 0)
-		rc = judge_end(&verdict, ended, &fault, err);
+	/* The end of a stream contradicts what was read of it, and forgotten.
+	 */
+	if (rc == 0 && checked->safe && ended < 0 && fault.damaged) {
+		image_verdict_add(&verdict, "stream", 1, "%s", fault.text);
+	} else if (rc == 0 && checked->safe && ended < 0) {
+		*err = fault;
+		rc = ended;
+	}
 	/* Without a digest to expect, only the manifest refuses content, or the
 	 * limit of what is unpacked. */
 	if (rc < 0 && err->refused) {

@@ -47,8 +47,6 @@ image_load(struct image_loaded *library, struct image_error *err)
 	return library->rc;
 }
 
-/* The libraries that hone --version names. */
-
 const char *
 image_library(size_t index, const char **version)
 {

@@ -73,7 +73,6 @@ gce_append(struct image_sink *sink, struct image_packed *packed,
 	return 0;
 }
 
-/* Compress and write what was collected. */
 static int
 drain(struct sink *s, struct image_error *err)
 {

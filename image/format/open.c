@@ -18,18 +18,6 @@
  */
 #define FLAT "-flat.vmdk"
 
-static int
-refuse_flat(const struct image_store *store, const char *name,
-	struct image_error *err)
-{
-	int length = (int)(strlen(name) - strlen(FLAT));
-
-	return image_fail(err, store->name, -EINVAL,
-		"is the data of a VMDK image: '%.*s.vmdk' is the descriptor "
-		"that names it, and is read with --allow-data-file; " RAW_HINT,
-		length < 200 ? length : 200, name);
-}
-
 /*
  * Choose the format of an image without the first bytes of a format: raw, or
  * what the name says if that format has its header at the end. Fails if the
@@ -53,8 +41,15 @@ choose_by_name(const struct image_store *store,
 	const char *claimed = image_claimed_by_suffix(name);
 	if (!claimed)
 		return 0;
-	if (image_name_ends_with(name, strlen(name), FLAT))
-		return refuse_flat(store, name, err);
+	size_t length = strlen(name);
+	if (image_name_ends_with(name, length, FLAT)) {
+		length -= strlen(FLAT);
+		return image_fail(err, store->name, -EINVAL,
+			"is the data of a VMDK image: '%.*s.vmdk' is the "
+			"descriptor that names it, and is read with "
+			"--allow-data-file; " RAW_HINT,
+			(int)(length < 200 ? length : 200), name);
+	}
 	return image_fail(err, store->name, -EINVAL,
 		"is named %s but has no %s header; " RAW_HINT,
 		strrchr(name, '.'), claimed);
@@ -330,7 +325,6 @@ image_source_uses(const struct image_source *source, int fd)
 	return image_source_any(source, is_open_on, &fd);
 }
 
-/* A visitor of files. */
 struct visit {
 	void (*call)(void *opaque, int fd);
 	void *opaque;

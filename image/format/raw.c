@@ -57,7 +57,6 @@ raw_open(struct image_store *store, const struct image_open *how,
 	return 0;
 }
 
-/* Zero what lies behind the disk. */
 static int
 raw_finish(struct image_sink *sink, struct image_error *err)
 {
@@ -70,7 +69,6 @@ raw_finish(struct image_sink *sink, struct image_error *err)
 		store, sink->size, store->size - sink->size, err);
 }
 
-/* Make the store as long as the disk. */
 static int
 set_size(struct image_store *store, uint64_t size, struct image_error *err)
 {

@@ -103,7 +103,6 @@ image_refuse_tail(
  * form, the text of an error, a part of a file.
  */
 
-/* Returns whether the bytes are those of a page in HTML or XML. */
 static bool
 is_page(const char *text, size_t length)
 {

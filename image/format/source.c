@@ -165,44 +165,34 @@ image_region(struct image_source *source, uint64_t from, uint64_t to,
 /* Bytes of a step of a search. */
 #define SEARCH ((size_t)1 << 20)
 
-/* Set *data to the first byte of a range that is not zero, or to its end. */
-static int
-find_data(struct image_source *source, const struct image_extent *range,
-	struct image_scratch *scratch, void *buffer, uint64_t *data,
-	struct image_error *err)
-{
-	uint64_t end = range->offset + range->length, at = range->offset;
-	size_t found = 0, length = 0;
-	int rc = 0;
-
-	if (range->kind == IMAGE_HOLE)
-		at = end;
-	for (; rc == 0 && at < end && found == length; at += found) {
-		length = end - at < SEARCH ? (size_t)(end - at) : SEARCH;
-		rc = source->ops->read(
-			source, scratch, at, buffer, length, err);
-		found = rc == 0 ? hone_find_nonzero(buffer, length) : 0;
-	}
-	*data = at;
-	return rc;
-}
-
 int
 image_source_find_data(struct image_source *source, uint64_t from, uint64_t to,
 	uint64_t *data, struct image_error *err)
 {
 	struct image_scratch scratch = {0};
 	void *buffer = malloc(SEARCH);
-	uint64_t end = from;
+	struct image_extent extent;
 	int rc = buffer ? 0 : image_no_memory(err);
 
-	for (*data = from; rc == 0 && *data == end && end < to;) {
-		struct image_extent extent;
-		rc = source->ops->extent(source, end, to - end, &extent, err);
+	for (*data = from; rc == 0 && *data < to;) {
+		rc = source->ops->extent(
+			source, *data, to - *data, &extent, err);
 		if (rc < 0)
 			break;
-		end = extent.offset + extent.length;
-		rc = find_data(source, &extent, &scratch, buffer, data, err);
+		if (extent.kind == IMAGE_HOLE) {
+			*data += extent.length;
+			continue;
+		}
+		size_t length =
+			extent.length < SEARCH ? (size_t)extent.length : SEARCH;
+		rc = source->ops->read(
+			source, &scratch, *data, buffer, length, err);
+		if (rc < 0)
+			break;
+		size_t found = hone_find_nonzero(buffer, length);
+		*data += found;
+		if (found < length)
+			break;
 	}
 	free(buffer);
 	image_scratch_destroy(&scratch);
@@ -285,8 +275,6 @@ image_batch_add(struct image_batch *batch, const void *owner,
 	batch->units[batch->n++] = *unit;
 	return rc;
 }
-
-/* Opens the files that an image names. */
 
 const char *
 image_named_show(char shown[IMAGE_NAME_SHOWN + 1], const char *name)

@@ -137,23 +137,16 @@ image_device_open(const char *path, const struct image_store_how *how,
 	return rc;
 }
 
-/* Sizes of an open file. */
-
 int
 image_file_size(int fd, const char *name, struct stat *st, uint64_t *size,
 	struct image_error *err)
 {
-	if (fstat(fd, st) < 0)
+	int rc = fstat(fd, st);
+	off_t end = rc < 0 || S_ISREG(st->st_mode) ? 0 : lseek(fd, 0, SEEK_END);
+
+	if (rc < 0 || end < 0)
 		return image_fail(err, name, -errno,
 			"its size cannot be read: %s", strerror(errno));
-	if (S_ISREG(st->st_mode)) {
-		*size = (uint64_t)st->st_size;
-		return 0;
-	}
-	off_t end = lseek(fd, 0, SEEK_END);
-	if (end < 0)
-		return image_fail(err, name, -errno,
-			"its size cannot be read: %s", strerror(errno));
-	*size = (uint64_t)end;
+	*size = (uint64_t)(S_ISREG(st->st_mode) ? st->st_size : end);
 	return 0;
 }

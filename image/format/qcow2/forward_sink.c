@@ -86,7 +86,6 @@ put64(struct window *w, uint64_t offset, uint64_t value)
 	image_put_be64(bytes_at(w, offset, sizeof(value)), value);
 }
 
-/* Append a run, or extend the last one. */
 static int
 add_run(struct sink *s, uint64_t first, uint64_t end, size_t most,
 	struct image_error *err)
@@ -110,7 +109,6 @@ add_run(struct sink *s, uint64_t first, uint64_t end, size_t most,
 	return rc;
 }
 
-/* Set the runs by the extents of the source. */
 static int
 list_runs(struct sink *s, struct image_source *source, size_t memory,
 	struct image_error *err)
@@ -154,7 +152,6 @@ count_tables(const struct sink *s, uint64_t *clusters)
 	return tables;
 }
 
-/* Give each table its place. */
 static int
 lay_out(struct sink *s, struct image_error *err)
 {

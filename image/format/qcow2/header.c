@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include "format/qcow2/qcow2.h"
 
-/* Header extensions, and the name of the backing file. */
-
+/* Header extensions. */
 #define END 0x00000000u
 #define BACKING_FORMAT 0xe2792acau
 #define FEATURE_NAMES 0x6803f857u
@@ -183,7 +182,6 @@ parse_extensions(struct parser *p)
 	return 0;
 }
 
-/* The fields that version 3 added. */
 static int
 parse_version_3(struct parser *p)
 {
@@ -249,7 +247,6 @@ parse_features(struct parser *p)
 	return 0;
 }
 
-/* The places of the tables. */
 static int
 parse_tables(struct parser *p)
 {

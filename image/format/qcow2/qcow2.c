@@ -22,8 +22,6 @@
 
 /* Files of a chain; each costs a descriptor and an L1 table. */
 #define MAX_DEPTH 64
-
-/* Bytes of the L1 tables of a chain. */
 #define MAX_CHAIN_L1 ((uint64_t)96 << 20)
 
 /* The images of a chain that are being opened, from the last to the first. */
@@ -36,7 +34,6 @@ struct qcow2_chain {
 	uint64_t l1_bytes;
 };
 
-/* Fail if the store is a file that the chain has already. */
 static int
 check_loop(const struct qcow2_source *q, const struct image_store *store,
 	const struct qcow2_chain *chain, struct image_error *err)
@@ -106,8 +103,6 @@ find_format(const struct qcow2_source *q, struct image_store *store,
 		"no backing_format",
 		IMAGE_NAME(q->header.backing_file));
 }
-
-/* The fields of image_info() for a qcow2 image. */
 
 static void
 put(const struct image_reporter *r, enum image_field_type type,
@@ -203,8 +198,6 @@ qcow2_info(const struct image_source *source, const struct image_reporter *r)
 		image_put_number(r, "bitmaps", h->bitmaps.count);
 	put_snapshots(r, q);
 }
-
-/* Opens a qcow2 image as a source. */
 
 static bool
 qcow2_any(

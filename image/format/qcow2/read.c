@@ -56,7 +56,6 @@ overlap(uint64_t a, uint64_t a_length, uint64_t b, uint64_t b_length)
 	return a < b + b_length && b < a + a_length;
 }
 
-/* Fail with a message about the entry of the cluster at offset guest. */
 static int
 bad_entry(const struct qcow2_source *q, uint64_t guest, uint64_t entry,
 	const char *why, struct image_error *err)
@@ -113,7 +112,6 @@ parse_compressed(const struct qcow2_source *q, uint64_t entry, uint64_t bitmap,
 	return 0;
 }
 
-/* Check the bitmap of the subclusters of a cluster. */
 static int
 parse_bitmap(const struct qcow2_source *q, uint64_t entry, uint64_t bitmap,
 	uint64_t guest, struct qcow2_cluster *c, struct image_error *err)
@@ -208,7 +206,6 @@ qcow2_parse_cluster(const struct qcow2_source *q, uint64_t entry,
 	return parse_standard(q, entry, bitmap, guest, c, err);
 }
 
-/* Fail if the bytes of the cluster overlap a table of the image. */
 static int
 check_place(const struct qcow2_source *q, uint64_t guest,
 	const struct qcow2_cluster *c, struct image_error *err)

@@ -13,8 +13,7 @@
 #include <string.h>
 #include "format/qcow2/sink.h"
 
-/* Options of a new image, with the names of qemu-img create -o. */
-
+/* Options with the names of qemu-img create -o. */
 enum {
 	COMPAT,
 	CLUSTER_SIZE,
@@ -94,7 +93,6 @@ qcow2_set(struct image_create *create, const struct image_option *option,
 	}
 }
 
-/* Fail if options exclude each other. */
 static int
 check_create(const struct image_create *create, const char *name,
 	struct image_error *err)
@@ -174,7 +172,6 @@ preallocate(struct sink *s, uint64_t end, struct image_error *err)
 	return 0;
 }
 
-/* Prepare for placing the next guest cluster with data. */
 static int
 pass_to(struct sink *s, uint64_t guest, struct image_error *err)
 {
@@ -188,7 +185,6 @@ pass_to(struct sink *s, uint64_t guest, struct image_error *err)
 	return rc;
 }
 
-/* Place a guest cluster in the next host cluster. */
 static int
 place_cluster(struct sink *s, uint64_t guest, struct image_error *err)
 {

@@ -267,7 +267,6 @@ qcow2_space_share(struct qcow2_space *s, uint64_t cluster)
 	return false;
 }
 
-/* Write the remaining blocks and the table. */
 static int
 finish_counts(struct qcow2_space *s, struct qcow2_header_out *header,
 	struct image_error *err)

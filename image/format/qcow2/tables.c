@@ -154,8 +154,6 @@ qcow2_load_l1(struct qcow2_source *q, const char *what, uint64_t offset,
 	return rc;
 }
 
-/* The table of internal snapshots. */
-
 /* QEMU refuses more extra data in an entry. */
 #define MAX_EXTRA 1024
 

@@ -138,7 +138,6 @@ is_one_of(const char list[][5], size_t n, const unsigned char *creator)
 	return false;
 }
 
-/* Choose between the two sizes of the footer. */
 static void
 choose_size(const struct image_store *store, uint64_t geometry,
 	struct vhd_footer *f)
@@ -217,7 +216,6 @@ vhd_parse_footer(const unsigned char *raw, const char *where,
 	return 0;
 }
 
-/* Check the header of a dynamic disk. */
 static int
 vhd_parse_header(
 	struct vhd_source *v, const unsigned char *raw, struct image_error *err)
@@ -659,7 +657,6 @@ vhd_close(struct image_source *source)
 	free(v);
 }
 
-/* Compare the two footers of a dynamic disk. */
 static int
 compare_footers(const char *name, const struct vhd_footer *end,
 	const struct vhd_footer *copy, struct image_error *err)
@@ -755,7 +752,6 @@ load_dynamic(struct vhd_source *v, struct image_error *err)
 	return vhd_load_table(v, end, err);
 }
 
-/* Read the footer at the end of the file. */
 static int
 read_footer(struct vhd_source *v, const struct image_open *how, bool dynamic,
 	struct vhd_footer *footer, struct image_error *err)
@@ -999,7 +995,6 @@ check_sizes(struct vhd_source *v, struct image_verdict *verdict,
 	return 0;
 }
 
-/* The tests of a disk that can be opened. */
 static int
 check_disk(struct vhd_source *v, struct image_verdict *verdict,
 	struct image_error *err)
