@@ -277,25 +277,6 @@ def test_a_report_that_cannot_be_written_is_no_check(work, hone, options):
     assert b"No space left" in done.stderr
 
 
-def test_the_bitmap_bit_without_bitmaps(work, hone):
-    """An error by the specification."""
-    image = make(work)
-    image.put("Q", 88, 1)
-    image.write()
-    assert_unsafe(hone, image.path, ("bitmaps", "no bitmaps extension"))
-
-
-def test_a_second_bitmaps_extension(work, hone):
-    """Of two, each reader could take another one."""
-    path = make(work).path
-    qemu.img("bitmap", "--add", path, "b")
-    image = Image(path)
-    first, end = image.extension(0x23852875), image.extension(0)
-    image.data[end:end + 32] = image.data[first:first + 32]
-    image.write()
-    assert_unsafe(hone, path, ("bitmaps", "header has 2 bitmaps extensions"))
-
-
 def test_info_counts_bitmaps(work, hone):
     """As long as the image marks them as consistent."""
     path = make(work).path
