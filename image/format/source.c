@@ -313,21 +313,6 @@ parse_path(const struct image_store *image, const char *field, const char *name,
 	return 0;
 }
 
-/* A name is relative to the directory of the image that contains the name. */
-static char *
-resolve(const struct image_store *image, const char *name)
-{
-	const char *slash = strrchr(image->name, '/');
-	char *path;
-
-	if (name[0] == '/' || !slash)
-		return strdup(name);
-	if (asprintf(&path, "%.*s%s", (int)(slash - image->name + 1),
-		    image->name, name) < 0)
-		return NULL;
-	return path;
-}
-
 int
 image_named_open(const struct image_store *image, const char *field,
 	const char *name, const char *below, const struct image_open *how,
@@ -339,11 +324,16 @@ image_named_open(const struct image_store *image, const char *field,
 		.drop_cache = how->drop_cache,
 	};
 
+	const char *slash = strrchr(image->name, '/');
+	char *path;
+
 	int rc = parse_path(image, field, name, err);
 	if (rc < 0)
 		return rc;
-	char *path = resolve(image, name);
-	if (!path)
+	/* A name is relative to the directory of the image that has it. */
+	int above =
+		name[0] != '/' && slash ? (int)(slash - image->name + 1) : 0;
+	if (asprintf(&path, "%.*s%s", above, image->name, name) < 0)
 		return image_no_memory(err);
 	rc = image_store_open(path, below, &store_how, out, err);
 	free(path);

@@ -291,16 +291,13 @@ qcow2_find_snapshot(const struct qcow2_source *q, const char *wanted,
 	unsigned named = 0;
 
 	for (uint32_t i = 0; i < q->n_snapshots; i++) {
-		if (strcmp(q->snapshots[i].id, wanted) == 0) {
-			*out = &q->snapshots[i];
+		const struct qcow2_snapshot *s = &q->snapshots[i];
+		bool found = strcmp(s->id, wanted) == 0;
+		if (found || strcmp(s->name, wanted) == 0)
+			*out = s;
+		if (found)
 			return 0;
-		}
-	}
-	for (uint32_t i = 0; i < q->n_snapshots; i++) {
-		if (strcmp(q->snapshots[i].name, wanted) == 0) {
-			*out = &q->snapshots[i];
-			named++;
-		}
+		named += strcmp(s->name, wanted) == 0;
 	}
 	if (named == 1)
 		return 0;

@@ -678,47 +678,6 @@ compare_footers(const char *name, const struct vhd_footer *end,
 	return 0;
 }
 
-/*
- * Parse the copy of the footer at the beginning. A stream ends with another
- * footer, which vhd_ended() compares.
- */
-static int
-check_copy(struct vhd_source *v, const struct image_open *how,
-	struct image_error *err)
-{
-	const char *name = v->base.store->name;
-	struct vhd_footer end = v->footer, *copy = &v->footer;
-
-	int rc = vhd_parse_footer(v->base.store->head, "copy of the footer",
-		v->base.store, how->vhd_size, copy, err);
-	if (rc < 0)
-		return rc;
-	if (copy->type == VHD_FIXED)
-		return image_damaged(err, name, -EINVAL,
-			"copy of the footer: disk type 2 (fixed): a fixed disk "
-			"has no copy");
-	return v->has_end ? compare_footers(name, &end, copy, err) : 0;
-}
-
-static int
-load_fixed(struct vhd_source *v, struct image_error *err)
-{
-	const struct image_store *store = v->base.store;
-
-	if (v->footer.type != VHD_FIXED)
-		return image_damaged(err, store->name, -EINVAL,
-			"footer: disk type %d, but the copy of the footer is "
-			"missing at the beginning of the file",
-			(int)v->footer.type);
-	if (v->footer.size > store->size - VHD_FOOTER)
-		return image_damaged(err, store->name, -EINVAL,
-			"footer: size %" PRIu64
-			" is more than the %s before the footer",
-			v->footer.size,
-			IMAGE_COUNT(store->size - VHD_FOOTER, "byte"));
-	return 0;
-}
-
 static int
 load_dynamic(struct vhd_source *v, struct image_error *err)
 {
@@ -840,28 +799,64 @@ describe_sizes(struct vhd_source *v)
 	v->base.doubt = v->doubt;
 }
 
+/* Read the footer and, of a dynamic disk, its copy at the beginning. A stream
+ * ends with another footer, which vhd_ended() compares. */
+static int
+load_footers(struct vhd_source *v, const struct image_open *how, bool whole,
+	bool *dynamic, struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	struct vhd_footer *f = &v->footer;
+	int rc = 0;
+
+	if (store->head_length < VHD_FOOTER)
+		return image_fail(err, store->name, -EINVAL,
+			"has %s, too few for the footer of a VHD",
+			IMAGE_COUNT(store->head_length, "byte"));
+	*dynamic = vhd_has_cookie(store->head, store->head_length);
+	if (!*dynamic || whole)
+		rc = read_footer(v, how, *dynamic, f, err);
+	if (rc < 0 || !*dynamic)
+		return rc;
+	struct vhd_footer end = *f;
+	rc = vhd_parse_footer(store->head, "copy of the footer", store,
+		how->vhd_size, f, err);
+	if (rc == 0 && f->type == VHD_FIXED)
+		rc = image_damaged(err, store->name, -EINVAL,
+			"copy of the footer: disk type 2 (fixed): a fixed disk "
+			"has no copy");
+	return rc < 0 || !v->has_end
+		       ? rc
+		       : compare_footers(store->name, &end, f, err);
+}
+
 static int
 load(struct vhd_source *v, const struct image_open *how, bool whole,
 	struct image_error *err)
 {
 	struct image_store *store = v->base.store;
+	struct vhd_footer *f = &v->footer;
+	bool dynamic = false;
 
 	int rc = image_store_head(store, err);
-	if (rc == 0 && store->head_length < VHD_FOOTER)
-		return image_fail(err, store->name, -EINVAL,
-			"has %s, too few for the footer of a VHD",
-			IMAGE_COUNT(store->head_length, "byte"));
-	bool dynamic =
-		rc == 0 && vhd_has_cookie(store->head, store->head_length);
-	if (rc == 0 && (!dynamic || whole))
-		rc = read_footer(v, how, dynamic, &v->footer, err);
-	if (rc == 0 && dynamic)
-		rc = check_copy(v, how, err);
+	if (rc == 0)
+		rc = load_footers(v, how, whole, &dynamic, err);
 	if (rc < 0)
 		return rc;
-	v->base.size = v->footer.size;
+	v->base.size = f->size;
 	describe_sizes(v);
-	rc = dynamic ? load_dynamic(v, err) : load_fixed(v, err);
+	if (dynamic)
+		rc = load_dynamic(v, err);
+	else if (f->type != VHD_FIXED)
+		rc = image_damaged(err, store->name, -EINVAL,
+			"footer: disk type %d, but the copy of the footer is "
+			"missing at the beginning of the file",
+			(int)f->type);
+	else if (f->size > store->size - VHD_FOOTER)
+		rc = image_damaged(err, store->name, -EINVAL,
+			"footer: size %" PRIu64
+			" is more than the %s before the footer",
+			f->size, IMAGE_COUNT(store->size - VHD_FOOTER, "byte"));
 	if (rc < 0 && rc != -ENOTSUP)
 		v->base.fault = &v->base.refusal;
 	return image_source_inspected(&v->base, how, rc, err);
