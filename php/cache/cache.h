@@ -346,15 +346,6 @@ bool php_hone_cache_add_to(zend_string *key, zend_long step,
 	const struct php_hone_write *how, zend_long *result);
 bool php_hone_cache_cas(zend_string *key, zend_long old, zend_long new_value);
 
-/* ---- api/methods.c ---- */
-
-/* Throws and returns false if an argument is invalid. ttl_at and tags_at are
- * the numbers of the arguments. */
-bool php_hone_cache_check(
-	zend_long ttl, uint32_t ttl_at, HashTable *tags, uint32_t tags_at);
-/* Sets the result of a fetch that found nothing; `otherwise` may be NULL. */
-void php_hone_give_default(zval *value, zval *otherwise);
-
 /* ---- api/remember.c ---- */
 
 struct php_hone_remember {
@@ -427,7 +418,8 @@ void php_hone_apcu_tell(void);
 bool php_hone_apcu_offered(void);
 /* The same for phpinfo(), with the reason if they do not. */
 const char *php_hone_apcu_state(void);
-/* Sets apc.enabled to 0 until the end of this request. */
+/* Sets apc.enabled to 0 until the end of this request: a script reads that
+ * there is no cache. */
 void php_hone_apcu_disable(void);
 /* Whether the functions have an effect in this process. */
 bool php_hone_apcu_enabled(void);

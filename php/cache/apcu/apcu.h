@@ -6,15 +6,11 @@
  * APCu. They exist if APCu is not loaded. Results, warnings and errors are
  * those of APCu 5.1.22: docs/php-cache-reference.md has the differences.
  *
- *	apcu.c      the module apcu: functions, class, constants
- *	settings.c  INI apc.*
+ *	apcu.c      the module apcu: functions, class, constants, INI apc.*
  *	store.c, fetch.c, figures.c  the functions
  *	iterator.c  APCUIterator
  */
 #include "../cache.h"
-
-/* The version of the functions: phpversion('apcu'). */
-#define PHP_HONE_APCU_VERSION "5.1.22"
 
 /* APC_ITER_*: bits of the format of an iterator. */
 #define PHP_HONE_ITERS(X)                                                      \
@@ -45,8 +41,6 @@ php_hone_apcu_on(void)
 {
 	return EXPECTED(HONE_G(cache).apc.enabled);
 }
-
-void php_hone_apcu_settings(int type, int module_number);
 
 void php_hone_apcu_iterator_minit(zend_class_entry *class);
 /* Deletes all keys of an APCUIterator. Returns false if the object has another

@@ -33,7 +33,7 @@ add_item(zval *list, const struct php_hone_item *item)
 {
 	zval link, value;
 
-	php_hone_named_init(&link, 9);
+	array_init_size(&link, 9);
 	ZVAL_STR_COPY(&value, item->key);
 	php_hone_named_add(&link, PHP_HONE_NAME_info, &value);
 	ADD(link, ttl, item->ttl);
@@ -107,7 +107,7 @@ HONE_FUNCTION(apcu_key_info)
 	HONE_ARGS_END();
 	if (!php_hone_apcu_enabled() || !php_hone_walk_one(key, &item))
 		RETURN_NULL();
-	php_hone_named_init(return_value, 7);
+	array_init_size(return_value, 7);
 	ADD(*return_value, hits, item.hits);
 	ADD(*return_value, access_time, item.created);
 	ADD(*return_value, mtime, item.created);

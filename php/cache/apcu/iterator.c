@@ -38,7 +38,6 @@ create(zend_class_entry *class)
 {
 	struct iterator *iterator = zend_object_alloc(sizeof *iterator, class);
 
-	memset(iterator, 0, offsetof(struct iterator, std));
 	zend_object_std_init(&iterator->std, class);
 	object_properties_init(&iterator->std, class);
 	iterator->std.handlers = &iterator_handlers;
@@ -134,7 +133,7 @@ describe(zval *element, const struct php_hone_item *item, zend_long format,
 {
 	zval copy;
 
-	php_hone_named_init(element, 8);
+	array_init_size(element, 8);
 	if (format & PHP_HONE_ITER_TYPE) {
 		ZVAL_INTERNED_STR(&copy, php_hone_names[PHP_HONE_NAME_user]);
 		php_hone_named_add(element, PHP_HONE_NAME_type, &copy);

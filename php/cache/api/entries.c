@@ -35,7 +35,6 @@ create(zend_class_entry *class)
 {
 	struct entries *entries = zend_object_alloc(sizeof *entries, class);
 
-	memset(entries, 0, offsetof(struct entries, std));
 	zend_object_std_init(&entries->std, class);
 	object_properties_init(&entries->std, class);
 	entries->std.handlers = &entries_handlers;
@@ -131,7 +130,7 @@ ZEND_METHOD(Hone_CacheEntries, current)
 	item = present(ZEND_THIS);
 	if (item == NULL)
 		return;
-	php_hone_named_init(return_value, 6);
+	array_init_size(return_value, 6);
 	ZVAL_STRING(&type, item->flags & PHP_HONE_OBJECTS ? "objects"
 			   : item->flags != 0
 				   ? "serialized"

@@ -35,13 +35,6 @@ enum php_hone_name {
 
 extern zend_string *php_hone_names[PHP_HONE_NAME_COUNT];
 
-static zend_always_inline void
-php_hone_named_init(zval *array, uint32_t n)
-{
-	array_init_size(array, n);
-	zend_hash_real_init_mixed(Z_ARRVAL_P(array));
-}
-
 /* Adds an element. Each name is added once. */
 static zend_always_inline void
 php_hone_named_add(zval *array, enum php_hone_name name, zval *value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The settings: docs/php-cache-reference.md. Those of APCu are in
- * apcu/settings.c. */
+ * apcu/apcu.c. */
 #include "../cache.h"
 
 /* At the start, PHP uses the default if a handler fails. */
