@@ -376,28 +376,17 @@ text_built(struct php_hone_cold *cold, const char *text)
 
 /* ---- php_hone_cold_read_to() beside php_hone_cold_read() ---- */
 
-static void *
-memory_of(size_t size)
+/* In exactly `room` bytes. Returns the memory. */
+static char *
+read_to(struct php_hone_cold *cold, const void *bytes, size_t size,
+	struct php_hone_builder *builder, size_t room, const char **phrase)
 {
-	void *at = malloc(size + !size);
+	char *at = malloc(room);
 
 	value_must(at != NULL);
+	if (php_hone_cold_read_to(cold, bytes, size, builder, at, room, phrase))
+		*phrase = NULL;
 	return at;
-}
-
-static void
-is_refused_in_place(struct php_hone_cold *cold, const void *bytes, size_t size,
-	const char *phrase)
-{
-	static struct php_hone_builder builder;
-	void *at = memory_of(65536);
-	const char *other;
-
-	value_must(!php_hone_cold_read_to(
-		cold, bytes, size, &builder, at, 65536, &other));
-	value_must(strcmp(other, phrase) == 0 ||
-		   strcmp(other, PHP_HONE_NO_MEMORY) == 0);
-	free(at);
 }
 
 static void
@@ -475,10 +464,8 @@ is_made_in_place(struct php_hone_cold *cold, const void *bytes, size_t size,
 	char *at;
 
 	for (unsigned n = 0; n < 2; n++) {
-		at = memory_of(made->size);
-		value_must(php_hone_cold_read_to(
-			cold, bytes, size, &builder, at, made->size, &phrase));
-		value_must(Z_TYPE(builder.root) == IS_ARRAY &&
+		at = read_to(cold, bytes, size, &builder, made->size, &phrase);
+		value_must(phrase == NULL && Z_TYPE(builder.root) == IS_ARRAY &&
 			   Z_PTR(builder.root) == (void *)at);
 		for (size_t i = 0;
 			i < made->size && php_hone_is_record(made->bytes + i);)
@@ -487,15 +474,10 @@ is_made_in_place(struct php_hone_cold *cold, const void *bytes, size_t size,
 				(const void *)(at + i), at);
 		free(at);
 	}
-	at = memory_of(made->size - 8);
-	value_must(!php_hone_cold_read_to(
-		cold, bytes, size, &builder, at, made->size - 8, &phrase));
+	free(read_to(cold, bytes, size, &builder, made->size - 8, &phrase));
 	value_must(strcmp(phrase, PHP_HONE_NO_MEMORY) == 0);
-	free(at);
-	at = memory_of(made->size + 8);
-	value_must(!php_hone_cold_read_to(
-		cold, bytes, size, &builder, at, made->size + 8, &phrase));
-	free(at);
+	free(read_to(cold, bytes, size, &builder, made->size + 8, &phrase));
+	value_must(phrase != NULL);
 }
 
 bool
@@ -503,10 +485,15 @@ text_warm(struct php_hone_cold *cold, const void *bytes, size_t size,
 	bool graph, struct text_made *made, const char **phrase)
 {
 	static struct php_hone_builder builder;
+	const char *other;
 
 	if (!php_hone_cold_read(cold, bytes, size, graph, &builder, phrase)) {
-		if (!graph)
-			is_refused_in_place(cold, bytes, size, *phrase);
+		if (graph)
+			return false;
+		free(read_to(cold, bytes, size, &builder, 65536, &other));
+		value_must(other != NULL &&
+			   (strcmp(other, *phrase) == 0 ||
+				   strcmp(other, PHP_HONE_NO_MEMORY) == 0));
 		return false;
 	}
 	*made = placed(&builder);

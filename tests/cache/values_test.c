@@ -38,20 +38,6 @@ each_text(void (*test)(const char *text, bool graph))
 		test(*text, true);
 }
 
-static void
-is_as_php_reads_it(const char *text, bool graph)
-{
-	struct text_made made = text_store(text);
-
-	value_read(made.bytes, &made.root, graph);
-	free(made.bytes);
-}
-
-TEST(php_reads_what_is_built)
-{
-	each_text(is_as_php_reads_it);
-}
-
 static uint32_t
 length_of(const struct text_made *made, const zval *list)
 {
@@ -87,6 +73,7 @@ is_the_same_again(const char *text, bool graph)
 	struct text_made made = text_store(text), warm, again;
 	size_t size, estimate;
 
+	value_read(made.bytes, &made.root, graph);
 	text_cold(&cold, &made, graph);
 	size = cold.bytes.used;
 	estimate = cold.made;
@@ -106,23 +93,30 @@ is_the_same_again(const char *text, bool graph)
 	free(again.bytes);
 }
 
+/* Copies the cold form of a text. Returns its size. */
+static size_t
+cold_of(const char *text, bool graph, unsigned char bytes[4096])
+{
+	struct text_made made = text_store(text);
+
+	text_cold(&cold, &made, graph);
+	assert_true(cold.bytes.used < 4096);
+	memcpy(bytes, cold.bytes.bytes, cold.bytes.used);
+	free(made.bytes);
+	return cold.bytes.used;
+}
+
 /* Whether the value is placed before it is written makes no difference. */
 static void
 is_written_from_the_builder(const char *text, bool graph)
 {
-	struct text_made made = text_store(text);
 	unsigned char bytes[4096];
-	size_t size;
+	size_t size = cold_of(text, graph, bytes);
 
-	text_cold(&cold, &made, graph);
-	size = cold.bytes.used;
-	assert_true(size <= sizeof bytes);
-	memcpy(bytes, cold.bytes.bytes, size);
 	if (!graph && text_built(&cold, text)) {
 		assert_int_equal(cold.bytes.used, size);
 		assert_memory_equal(cold.bytes.bytes, bytes, size);
 	}
-	free(made.bytes);
 }
 
 TEST(a_value_has_one_cold_form_before_and_after_it_is_placed)
@@ -130,7 +124,7 @@ TEST(a_value_has_one_cold_form_before_and_after_it_is_placed)
 	each_text(is_written_from_the_builder);
 }
 
-TEST(a_value_of_its_cold_form_is_the_same)
+TEST(php_reads_what_is_built_and_its_cold_form_is_the_same)
 {
 	each_text(is_the_same_again);
 }
@@ -177,15 +171,12 @@ TEST(the_cold_form_has_these_bytes)
 {
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
 		bool graph = strchr(forms[i].text, '(') != NULL;
-		struct text_made made = text_store(forms[i].text);
-		unsigned char bytes[64];
+		unsigned char bytes[64], made[4096];
 		size_t size = hex(forms[i].bytes, bytes);
 
-		text_cold(&cold, &made, graph);
-		if (cold.bytes.used != size ||
-			memcmp(cold.bytes.bytes, bytes, size) != 0)
+		if (cold_of(forms[i].text, graph, made) != size ||
+			memcmp(made, bytes, size) != 0)
 			fail_msg("%s", forms[i].text);
-		free(made.bytes);
 	}
 }
 
@@ -288,60 +279,49 @@ TEST(other_bytes_are_refused_with_a_phrase)
 
 /* Cut at each byte, and longer. */
 static void
-is_refused_if_cut(const char *text, bool graph)
+are_refused_if_cut(unsigned char *bytes, size_t size, bool graph)
 {
-	struct text_made made = text_store(text), other;
-	unsigned char bytes[4096] = {0};
+	struct text_made other;
 	const char *phrase;
-	size_t size;
 
-	text_cold(&cold, &made, graph);
-	size = cold.bytes.used;
-	assert_true(size < sizeof bytes);
-	memcpy(bytes, cold.bytes.bytes, size);
 	for (size_t i = 0; i < size; i++)
 		assert_false(decode(bytes, i, graph, &other, &phrase));
+	bytes[size] = 0;
 	assert_false(decode(bytes, size + 1, graph, &other, &phrase));
-	free(made.bytes);
-}
-
-TEST(values_that_are_cut_are_refused)
-{
-	each_text(is_refused_if_cut);
 }
 
 /* Each byte is each other one. What is accepted is a value. */
 static void
-is_a_value_or_refused(const char *text, bool graph)
+are_a_value_or_refused(unsigned char *bytes, size_t size, bool graph)
 {
-	struct text_made made = text_store(text), other;
-	unsigned char bytes[4096];
+	uint32_t sum = php_hone_cold_sum(bytes, size);
+	struct text_made other;
 	const char *phrase;
-	uint32_t sum;
-	size_t size;
 
-	text_cold(&cold, &made, graph);
-	size = cold.bytes.used;
-	memcpy(bytes, cold.bytes.bytes, size);
-	sum = php_hone_cold_sum(bytes, size);
-	for (size_t i = 0; i < size; i++) {
-		for (unsigned by = 1; by < 256; by++) {
-			bytes[i] ^= by;
-			assert_int_not_equal(
-				php_hone_cold_sum(bytes, size), sum);
-			if (decode(bytes, size, graph, &other, &phrase)) {
-				value_read(other.bytes, &other.root, graph);
-				free(other.bytes);
-			}
-			bytes[i] ^= by;
+	for (size_t i = 0; i < size * 255; i++) {
+		bytes[i / 255] ^= i % 255 + 1;
+		assert_int_not_equal(php_hone_cold_sum(bytes, size), sum);
+		if (decode(bytes, size, graph, &other, &phrase)) {
+			value_read(other.bytes, &other.root, graph);
+			free(other.bytes);
 		}
+		bytes[i / 255] ^= i % 255 + 1;
 	}
-	free(made.bytes);
 }
 
-TEST(a_damaged_value_is_refused_or_is_another_value)
+static void
+is_checked(const char *text, bool graph)
 {
-	each_text(is_a_value_or_refused);
+	unsigned char bytes[4096];
+	size_t size = cold_of(text, graph, bytes);
+
+	are_refused_if_cut(bytes, size, graph);
+	are_a_value_or_refused(bytes, size, graph);
+}
+
+TEST(a_value_that_is_cut_or_damaged_is_refused_or_is_another_value)
+{
+	each_text(is_checked);
 }
 
 #ifdef HONE_LZ4
@@ -409,31 +389,20 @@ TEST(a_form_is_compressed_only_if_an_eighth_of_the_entry_is_saved)
 	assert_int_equal(cold.bytes.used, 1000);
 }
 
-/* Each byte is each other one, and the value ends at each byte. */
-TEST(a_damaged_compressed_value_is_refused_or_is_another_value)
+TEST(a_compressed_value_that_is_cut_or_damaged_is_refused_or_is_another)
 {
-	struct text_made made = text_names(20), other;
+	struct text_made made = text_names(20);
 	unsigned char bytes[4096];
-	const char *phrase;
+	size_t size;
 	bool shorter;
 
 	compressed(&made, 0, &shorter);
-	assert_true(shorter && cold.bytes.used < sizeof bytes);
-	free(made.bytes);
-	size_t size = cold.bytes.used;
+	size = cold.bytes.used;
+	assert_true(shorter && size < sizeof bytes);
 	memcpy(bytes, cold.bytes.bytes, size);
-	for (size_t i = 0; i < size * 255; i++) {
-		bytes[i / 255] ^= i % 255 + 1;
-		if (decode(bytes, size, false, &other, &phrase)) {
-			value_read(other.bytes, &other.root, false);
-			free(other.bytes);
-		}
-		bytes[i / 255] ^= i % 255 + 1;
-	}
-	for (size_t i = 0; i < size; i++)
-		assert_false(decode(bytes, i, false, &other, &phrase));
-	bytes[size] = 0;
-	assert_false(decode(bytes, size + 1, false, &other, &phrase));
+	free(made.bytes);
+	are_refused_if_cut(bytes, size, false);
+	are_a_value_or_refused(bytes, size, false);
 }
 
 /* So many bytes may make more than 64 MiB. */
