@@ -358,7 +358,7 @@ text_cold(struct php_hone_cold *cold, const struct text_made *made, bool graph)
 	struct php_hone_value stored = {
 		made->root, made->size != 0 ? made->bytes : NULL, made->size};
 
-	value_must(php_hone_cold_write(cold, &stored, graph));
+	value_must(php_hone_cold_write(cold, &stored, NULL, graph));
 }
 
 bool
@@ -370,7 +370,7 @@ text_built(struct php_hone_cold *cold, const char *text)
 		php_hone_value_build(&builder, &value) == PHP_HONE_BUILT_FLAT &&
 		Z_TYPE(builder.root) == IS_ARRAY;
 
-	value_must(!good || php_hone_cold_write_built(cold, &builder, false));
+	value_must(!good || php_hone_cold_write(cold, NULL, &builder, false));
 	return good;
 }
 

@@ -148,8 +148,7 @@ write_cold(const struct php_hone_value *value, bool graph, size_t others)
 	struct php_hone_cold *cold = &HONE_G(cache).cold;
 	size_t size = value != NULL ? value->size : builder->size;
 
-	if (value != NULL ? !php_hone_cold_write(cold, value, graph)
-			  : !php_hone_cold_write_built(cold, builder, graph))
+	if (!php_hone_cold_write(cold, value, builder, graph))
 		return false;
 	php_hone_cold_compress(cold, others);
 	return cold->bytes.used <= size / 8 * 7;

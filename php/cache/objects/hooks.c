@@ -66,26 +66,22 @@ leave(struct walk *walk)
 	walk->result = PHP_HONE_BUILT_TEXT;
 }
 
-static void
-set_meeting(struct walk *walk, const void *address, enum meeting again)
+/* The enum meeting of an address in this walk, or null at the first visit. */
+static zval *
+meeting_of(struct walk *walk, const void *address)
 {
-	zval how;
-
-	ZVAL_LONG(&how, again);
-	zend_hash_index_update(walk->calls ? &walk->met : &walk->seen,
-		(zend_ulong)(uintptr_t)address, &how);
+	return zend_hash_index_lookup(walk->calls ? &walk->met : &walk->seen,
+		(zend_ulong)(uintptr_t)address);
 }
 
 /* Returns true at the first visit of an array or object. */
 static bool
 meet(struct walk *walk, const void *address, enum meeting again)
 {
-	const zval *met =
-		zend_hash_index_find(walk->calls ? &walk->met : &walk->seen,
-			(zend_ulong)(uintptr_t)address);
+	zval *met = meeting_of(walk, address);
 
-	if (met == NULL) {
-		set_meeting(walk, address, again);
+	if (Z_TYPE_P(met) == IS_NULL) {
+		ZVAL_LONG(met, again);
 		return true;
 	}
 	if (Z_LVAL_P(met) != KNOWN)
@@ -456,7 +452,7 @@ visit_member(struct walk *walk, zend_array *array, bool shared, uint32_t step)
 	} else if (meet(walk, array, walk->calls ? again : IN_ITSELF)) {
 		visit_array(walk, array, walk->depth > 1, step);
 		if (!walk->calls)
-			set_meeting(walk, array, KNOWN);
+			ZVAL_LONG(meeting_of(walk, array), KNOWN);
 	}
 }
 

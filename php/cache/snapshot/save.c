@@ -61,8 +61,8 @@ take_cold(struct save *save, const struct php_hone_entry *entry)
 	php_hone_root_of(entry, &stored.root);
 	if (stored.size != 0)
 		stored.data = (const char *)entry + entry->data_at;
-	if (!php_hone_cold_write(
-		    &save->cold, &stored, entry->flags == PHP_HONE_OBJECTS)) {
+	if (!php_hone_cold_write(&save->cold, &stored, NULL,
+		    entry->flags == PHP_HONE_OBJECTS)) {
 		save->error = -ENOMEM;
 		return false;
 	}

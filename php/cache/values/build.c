@@ -582,36 +582,20 @@ build_packed(struct php_hone_builder *builder, const zend_array *array,
 	}
 }
 
+/* `like`: a table with as many keys, or NULL. Rows have their keys in the same
+ * order, so that most keys need no look-up. */
 static zend_always_inline void
 build_buckets(struct php_hone_builder *builder, const zend_array *array,
-	Bucket *to, unsigned depth, bool graph)
+	Bucket *to, unsigned depth, bool graph,
+	const struct php_hone_like *like)
 {
 	const Bucket *from = array->arData, *end = from + array->nNumUsed;
+	const Bucket *known = like != NULL ? like->from : NULL;
+	size_t at = like != NULL ? like->at : 0;
 
-	for (; from != end; from++, to++) {
-		const zend_array *next =
-			put_bucket(builder, from, to, Z_NEXT(from->val));
-		if (next != NULL) {
-			to = build_next(builder, next, depth, to, graph);
-			if (UNEXPECTED(has_ended(builder)))
-				return;
-		}
-	}
-}
-
-/* Build a table after another one with as many keys. Rows have their keys in
- * the same order, so that most keys need no look-up. */
-static zend_always_inline void
-build_alike(struct php_hone_builder *builder, const zend_array *array,
-	Bucket *to, unsigned depth, const struct php_hone_like *like)
-{
-	const Bucket *from = array->arData, *end = from + array->nNumUsed;
-	const Bucket *known = like->from;
-	size_t at = like->at;
-
-	for (; from != end; from++, to++, known++, at += sizeof(*to)) {
+	for (; from != end; from++, to++, at += sizeof(*to)) {
 		const zend_array *next;
-		if (known->key == from->key) {
+		if (like != NULL && known++->key == from->key) {
 			const unsigned char *copy = builder->arrays.bytes + at;
 			to->h = from->h;
 			to->key = ((const Bucket *)copy)->key;
@@ -621,8 +605,7 @@ build_alike(struct php_hone_builder *builder, const zend_array *array,
 			next = put_bucket(builder, from, to, Z_NEXT(from->val));
 		}
 		if (next != NULL) {
-			to = build_next(
-				builder, next, depth, to, builder->has_objects);
+			to = build_next(builder, next, depth, to, graph);
 			if (UNEXPECTED(has_ended(builder)))
 				return;
 		}
@@ -639,9 +622,11 @@ build_large(struct php_hone_builder *builder, const zend_array *array,
 	size_t at = offset_of(builder, to);
 
 	if (like->n == n && like->build == builder->build)
-		build_alike(builder, array, to, depth, like);
+		build_buckets(
+			builder, array, to, depth, builder->has_objects, like);
 	else
-		build_buckets(builder, array, to, depth, builder->has_objects);
+		build_buckets(
+			builder, array, to, depth, builder->has_objects, NULL);
 	like->from = array->arData;
 	like->at = at;
 	like->n = n;
@@ -696,7 +681,7 @@ build_array(struct php_hone_builder *builder, const zend_array *array,
 	else if (depth != 0 && record->nNumUsed >= LIKE_LEAST)
 		build_large(builder, array, to, depth);
 	else
-		build_buckets(builder, array, to, depth, graph);
+		build_buckets(builder, array, to, depth, graph, NULL);
 	record = (zend_array *)(builder->arrays.bytes + at);
 	record->pDestructor = NULL;
 }
@@ -785,7 +770,7 @@ put_shape(struct php_hone_builder *builder, const zend_class_entry *class,
 	size_t record = builder->arrays.used, strings = builder->strings.used;
 	zval *elements;
 
-	if (put_image(builder, known))
+	if (has_ended(builder) || put_image(builder, known))
 		return;
 	elements = php_hone_begin_list(builder, PHP_HONE_SHAPE_HEAD + n);
 	if (elements == NULL)
@@ -832,30 +817,13 @@ take_answer(struct php_hone_builder *builder, struct node *node)
 	return true;
 }
 
-static size_t
-shape_of(struct php_hone_builder *builder, const struct node *node)
-{
-	const zend_class_entry *ce = node->object->ce;
-	struct php_hone_class *class = builder->graph.next_class;
-	size_t shape;
-
-	class->build = builder->build;
-	/* The table of shared arrays has the classes that lost their place. */
-	if (UNEXPECTED(builder->met_classes.replaced == builder->build) &&
-		php_hone_shared_find(builder, (const void *)ce, &shape))
-		return shape;
-	shape = builder->arrays.used;
-	if (!has_ended(builder))
-		put_shape(builder, ce, node->kind, node->declared);
-	return shape;
-}
-
 /* Begin the list of a node. Nodes of one class begin with the same bytes, up to
  * their properties. */
 static zend_always_inline bool
 begin_node_list(struct php_hone_builder *builder, const struct node *node)
 {
 	struct php_hone_class *class = builder->graph.next_class;
+	const zend_class_entry *ce = node->object->ce;
 	struct php_hone_buffer *arrays = &builder->arrays;
 	size_t head = php_hone_record_size(HT_MIN_MASK, 1, true);
 	uint32_t n = PHP_HONE_NODE_HEAD + node->declared;
@@ -871,7 +839,12 @@ begin_node_list(struct php_hone_builder *builder, const struct node *node)
 	}
 	if (php_hone_begin_list(builder, n) == NULL)
 		return false;
-	shape = shape_of(builder, node);
+	shape = arrays->used;
+	class->build = builder->build;
+	/* The table of shared arrays has the classes that lost their place. */
+	if (builder->met_classes.replaced != builder->build ||
+		!php_hone_shared_find(builder, (const void *)ce, &shape))
+		put_shape(builder, ce, node->kind, node->declared);
 	php_hone_put(&php_hone_elements_at(
 			     builder, node->record)[PHP_HONE_NODE_SHAPE],
 		IS_ARRAY, (zend_long)shape, 0);
@@ -1142,11 +1115,10 @@ php_hone_value_build(struct php_hone_builder *builder, const zval *value)
 	begin_value(builder, Z_TYPE_P(value));
 	switch (Z_TYPE_P(value)) {
 	case IS_UNDEF:
-		Z_TYPE_INFO(builder->root) = IS_NULL;
-		return PHP_HONE_BUILT_FLAT;
 	case IS_NULL:
 	case IS_FALSE:
 	case IS_TRUE:
+		Z_TYPE_INFO(builder->root) = MAX(Z_TYPE_P(value), IS_NULL);
 		return PHP_HONE_BUILT_FLAT;
 	case IS_LONG:
 	case IS_DOUBLE:

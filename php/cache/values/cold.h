@@ -130,12 +130,11 @@ struct php_hone_cold {
  */
 uint32_t php_hone_cold_sum(const void *bytes, size_t size);
 
-/* Write a stored value to cold->bytes. `graph`: the value has objects. Returns
- * false if memory is exhausted. */
+/* Write a stored value to cold->bytes, or, if `stored` is NULL, the array that
+ * a builder has. `graph`: it has objects. Returns false if memory is exhausted.
+ */
 bool php_hone_cold_write(struct php_hone_cold *cold,
-	const struct php_hone_value *stored, bool graph);
-/* The same of the array that a builder has, before it is placed. */
-bool php_hone_cold_write_built(struct php_hone_cold *cold,
+	const struct php_hone_value *stored,
 	const struct php_hone_builder *builder, bool graph);
 
 /* Compress cold->bytes by LZ4 if this saves an eighth of an entry that has

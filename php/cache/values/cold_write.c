@@ -632,37 +632,25 @@ php_hone_cold_sum(const void *bytes, size_t size)
 
 bool
 php_hone_cold_write(struct php_hone_cold *cold,
-	const struct php_hone_value *stored, bool graph)
-{
-	uintptr_t base =
-		stored->data != NULL ? (uintptr_t)Z_PTR(stored->root) : 0;
-	struct writer writer = {
-		.cold = cold,
-		.arrays_at = stored->data,
-		.strings_at = stored->data,
-		.arrays_base = base,
-		.strings_base = base,
-	};
-
-	begin(cold);
-	put_all(&writer, &stored->root, graph);
-	return !writer.failed;
-}
-
-bool
-php_hone_cold_write_built(struct php_hone_cold *cold,
+	const struct php_hone_value *stored,
 	const struct php_hone_builder *builder, bool graph)
 {
-	struct writer writer = {
-		.cold = cold,
-		.arrays_at = builder->arrays.bytes,
-		.strings_at = builder->strings.bytes,
-		.strings_base = 1,
-	};
+	struct writer writer = {.cold = cold};
 	zval root;
 
+	if (stored != NULL) {
+		root = stored->root;
+		writer.arrays_at = writer.strings_at = stored->data;
+		if (stored->data != NULL)
+			writer.arrays_base = writer.strings_base =
+				(uintptr_t)Z_PTR(root);
+	} else {
+		php_hone_put(&root, IS_ARRAY, 0, 0);
+		writer.arrays_at = builder->arrays.bytes;
+		writer.strings_at = builder->strings.bytes;
+		writer.strings_base = 1;
+	}
 	begin(cold);
-	php_hone_put(&root, IS_ARRAY, 0, 0);
 	put_all(&writer, &root, graph);
 	return !writer.failed;
 }

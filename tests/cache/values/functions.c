@@ -180,7 +180,7 @@ PHP_FUNCTION(value_base)
 PHP_FUNCTION(value_cold)
 {
 	ONLY_NUMBER(region);
-	if (!php_hone_cold_write(&cold, &region->stored, false))
+	if (!php_hone_cold_write(&cold, &region->stored, NULL, false))
 		zend_error_noreturn(E_ERROR, PHP_HONE_NO_MEMORY);
 	RETURN_STRINGL((char *)cold.bytes.bytes, cold.bytes.used);
 }
