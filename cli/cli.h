@@ -11,9 +11,8 @@
  *   output/      a new file, which appears when it is complete and synced
  *   map.c        and info.c, compare.c, check.c, digest.c, cpu.c: the commands
  *                that only read
- *   digests.c    lists of algorithms, and digests as text
  *   progress.c   the progress, and its bar; signals.c: SIGUSR1 and cleanup
- *   message.c    lines on stderr; json.c, text.c: parts of the output
+ *   message.c    lines on stderr; text.c: JSON and other parts of the output
  *   completion/  hone help --completion
  */
 #include <stdbool.h>
@@ -239,23 +238,6 @@ bool cli_stdout_is_good(void);
 
 /* text.c */
 /*
- * Returns the length of the UTF-8 sequence at s, or 0 if RFC 3629 does not
- * allow it: no overlong form, no surrogate, nothing above U+10FFFF.
- */
-size_t cli_utf8_length(const unsigned char *s);
-/* Returns the code point of the sequence. */
-uint32_t cli_utf8_decode(const unsigned char *s, size_t length);
-/*
- * Returns true if a terminal would interpret the character instead of showing
- * it.
- */
-bool cli_is_control(uint32_t code);
-/*
- * Print the printable ASCII characters in front of the first '"', '\\' or other
- * byte. Returns how many: most names are printed by one call.
- */
-size_t cli_print_plain(FILE *to, const unsigned char *s);
-/*
  * Print a name for a terminal: the bytes of control characters, and bytes that
  * are not UTF-8, as \xNN; a backslash as two.
  */
@@ -271,10 +253,6 @@ bool cli_parse_int(const char *text, int *number);
 /* Format a size as "1.5 GiB". Returns buf. */
 #define CLI_SIZE_TEXT 32
 const char *cli_size_text(char *buf, uint64_t size);
-/* "from 27.0 KiB to 1.0 MiB"; "from 27.0 KiB" if max is SIZE_MAX; "never" if no
- * size is in the range; in buf if it is long. */
-#define CLI_RANGE_TEXT (2 * CLI_SIZE_TEXT + 16)
-const char *cli_range_text(char *buf, size_t min, size_t max);
 
 /* options/arguments.c: values of options; 0 or CLI_USAGE after the message. */
 int cli_format(const struct cli *cli, enum option_id id,
@@ -347,7 +325,7 @@ int cli_each_choice(const struct cli *cli, enum option_id id,
  * after a message. */
 int cli_source_choices(const struct cli *cli, struct image_open *how);
 
-/* json.c: print an object or an array value by value. */
+/* text.c: print an object or an array of JSON value by value. */
 struct json {
 	FILE *to;
 	bool comma;
@@ -362,7 +340,7 @@ void json_seconds(struct json *json, const char *key, double value);
 void json_bool(struct json *json, const char *key, bool value);
 void json_open(struct json *json, const char *key, char bracket);
 
-/* digests.c */
+/* digest.c */
 /*
  * Add the algorithms of a list, split by commas, which is the value of option
  * id. Returns 0, or CLI_USAGE after a message.

@@ -36,21 +36,19 @@ print_json(uint64_t features)
 	putchar('\n');
 }
 
+/* "from 27.0 KiB to 1.0 MiB"; "from 27.0 KiB" if max is SIZE_MAX. */
 static void
-print_traits(void)
+print_range(const char *label, size_t min, size_t max)
 {
-	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_COPY_MIN);
-	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_COPY_MAX);
-	char text[CLI_RANGE_TEXT];
+	char first[CLI_SIZE_TEXT], last[CLI_SIZE_TEXT];
 
-	printf("%-10s %s\n", "own copies",
-		cli_range_text(text,
-			min > HONE_DETAIL_COPY_SHORT
-				? min
-				: HONE_DETAIL_COPY_SHORT + 1,
-			max));
-	printf("%-10s %s\n", "streams",
-		cli_range_text(text, hone_copy_threshold(), SIZE_MAX));
+	printf("%-10s ", label);
+	if (max < min || max == 0 || min == SIZE_MAX)
+		puts("never");
+	else
+		printf("from %s%s%s\n", cli_size_text(first, min),
+			max == SIZE_MAX ? "" : " to ",
+			max == SIZE_MAX ? "" : cli_size_text(last, max));
 }
 
 static void
@@ -69,7 +67,11 @@ print_text(uint64_t features)
 		printf("cache L%u   %s\n", level,
 			size ? cli_size_text(text, size) : "unknown");
 	}
-	print_traits();
+	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_COPY_MIN);
+	print_range("own copies",
+		min > HONE_DETAIL_COPY_SHORT ? min : HONE_DETAIL_COPY_SHORT + 1,
+		hone_cpu_trait(HONE_CPU_TRAIT_COPY_MAX));
+	print_range("streams", hone_copy_threshold(), SIZE_MAX);
 	for (size_t i = 0; (part = hone_cpu_part(i)); i++)
 		printf("%-10s %s\n", part, hone_cpu_variant(part));
 }

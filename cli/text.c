@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text from outside, such as names, sizes and ranges, and how it is printed. */
+/* Text from outside, such as names and sizes, how it is printed, and JSON. */
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 #include <strings.h>
 #include "cli.h"
 
-size_t
-cli_utf8_length(const unsigned char *s)
+/*
+ * Returns the length of the UTF-8 sequence at s, or 0 if RFC 3629 does not
+ * allow it: no overlong form, no surrogate, nothing above U+10FFFF.
+ */
+static size_t
+utf8_length(const unsigned char *s)
 {
 	static const struct {
 		unsigned char first, last, low, high, length;
@@ -36,8 +40,8 @@ cli_utf8_length(const unsigned char *s)
 	return 0;
 }
 
-uint32_t
-cli_utf8_decode(const unsigned char *s, size_t length)
+static uint32_t
+utf8_decode(const unsigned char *s, size_t length)
 {
 	/* The first byte without the bits of the length. */
 	uint32_t code = length > 1 ? s[0] & (0x7fu >> length) : s[0];
@@ -47,8 +51,9 @@ cli_utf8_decode(const unsigned char *s, size_t length)
 	return code;
 }
 
-bool
-cli_is_control(uint32_t code)
+/* Returns true if a terminal would interpret the character. */
+static bool
+is_control(uint32_t code)
 {
 	/*
 	 * Control characters, including those of C1, which terminals interpret
@@ -71,8 +76,12 @@ cli_is_control(uint32_t code)
 	return false;
 }
 
-size_t
-cli_print_plain(FILE *to, const unsigned char *s)
+/*
+ * Print the printable ASCII characters in front of the first '"', '\\' or other
+ * byte. Returns how many: most names are printed by one call.
+ */
+static size_t
+print_plain(FILE *to, const unsigned char *s)
 {
 	size_t length = 0;
 
@@ -89,10 +98,9 @@ cli_print_name(FILE *to, const char *name)
 {
 	const unsigned char *s = (const unsigned char *)name;
 
-	for (s += cli_print_plain(to, s); *s; s += cli_print_plain(to, s)) {
-		size_t length = cli_utf8_length(s);
-		bool plain =
-			length && !cli_is_control(cli_utf8_decode(s, length));
+	for (s += print_plain(to, s); *s; s += print_plain(to, s)) {
+		size_t length = utf8_length(s);
+		bool plain = length && !is_control(utf8_decode(s, length));
 		if (length == 0)
 			length = 1;
 		if (*s == '\\')
@@ -187,18 +195,116 @@ cli_size_text(char *buf, uint64_t size)
 	return buf;
 }
 
-const char *
-cli_range_text(char *buf, size_t min, size_t max)
-{
-	char first[CLI_SIZE_TEXT], last[CLI_SIZE_TEXT];
+/*
+ * JSON: four kinds of value, without a check of the nesting. A library would
+ * add a dependency and no safety.
+ */
 
-	if (max < min || max == 0 || min == SIZE_MAX)
-		return "never";
-	cli_size_text(first, min);
-	if (max == SIZE_MAX)
-		snprintf(buf, CLI_RANGE_TEXT, "from %s", first);
-	else
-		snprintf(buf, CLI_RANGE_TEXT, "from %s to %s", first,
-			cli_size_text(last, max));
-	return buf;
+void
+json_begin(struct json *json, FILE *to, char bracket)
+{
+	*json = (struct json){.to = to};
+	putc(bracket, to);
+}
+
+void
+json_end(struct json *json, char bracket)
+{
+	putc(bracket, json->to);
+	json->comma = true;
+}
+
+/* A code point above U+FFFF is two surrogates: RFC 8259, section 7. */
+static void
+put_escaped(FILE *to, uint32_t code)
+{
+	if (code > 0xffff) {
+		code -= 0x10000;
+		fprintf(to, "\\u%04" PRIx32, 0xd800 + (code >> 10));
+		code = 0xdc00 + (code & 0x3ff);
+	}
+	fprintf(to, "\\u%04" PRIx32, code);
+}
+
+/*
+ * Control characters are escaped, because JSON is also printed on terminals. A
+ * byte that is not part of a UTF-8 sequence becomes U+FFFD.
+ */
+static void
+put_string(FILE *to, const char *value)
+{
+	const unsigned char *s = (const unsigned char *)value;
+
+	putc('"', to);
+	for (s += print_plain(to, s); *s; s += print_plain(to, s)) {
+		size_t length = utf8_length(s);
+		if (length == 0) {
+			fputs("\\ufffd", to);
+			length = 1;
+		} else if (*s == '"' || *s == '\\') {
+			fprintf(to, "\\%c", *s);
+		} else if (is_control(utf8_decode(s, length))) {
+			put_escaped(to, utf8_decode(s, length));
+		} else {
+			fwrite(s, 1, length, to);
+		}
+		s += length;
+	}
+	putc('"', to);
+}
+
+/* Begin a value; key is NULL in an array. */
+static void
+begin_value(struct json *json, const char *key)
+{
+	if (json->comma)
+		fputs(", ", json->to);
+	json->comma = true;
+	if (key) {
+		put_string(json->to, key);
+		fputs(": ", json->to);
+	}
+}
+
+void
+json_string(struct json *json, const char *key, const char *value)
+{
+	begin_value(json, key);
+	put_string(json->to, value);
+}
+
+void
+json_number(struct json *json, const char *key, uint64_t value)
+{
+	begin_value(json, key);
+	fprintf(json->to, "%" PRIu64, value);
+}
+
+void
+json_null(struct json *json, const char *key)
+{
+	begin_value(json, key);
+	fputs("null", json->to);
+}
+
+void
+json_seconds(struct json *json, const char *key, double value)
+{
+	begin_value(json, key);
+	fprintf(json->to, "%.6f", value);
+}
+
+void
+json_bool(struct json *json, const char *key, bool value)
+{
+	begin_value(json, key);
+	fputs(value ? "true" : "false", json->to);
+}
+
+void
+json_open(struct json *json, const char *key, char bracket)
+{
+	begin_value(json, key);
+	putc(bracket, json->to);
+	json->comma = false;
 }

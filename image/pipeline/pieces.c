@@ -55,14 +55,6 @@ image_pieces_add(struct image_pieces *pieces, const struct image_extent *piece)
 	}
 }
 
-/* Returns whether the holes of the disk, and maybe its end, are known only when
- * its bytes have come: a raw disk in a stream. */
-static bool
-arrives(const struct image_source *source)
-{
-	return source->store->forward && source->format == &image_format_raw;
-}
-
 static int
 pieces_reach(void *visit, struct image_chunk *chunk, struct image_error *err)
 {
@@ -84,7 +76,11 @@ pieces_reach(void *visit, struct image_chunk *chunk, struct image_error *err)
 image_reach
 image_pieces_reach(const struct image_source *source)
 {
-	return arrives(source) ? pieces_reach : NULL;
+	/* The holes of the disk, and maybe its end, are known only when its
+	 * bytes have come: a raw disk in a stream. */
+	return source->store->forward && source->format == &image_format_raw
+		       ? pieces_reach
+		       : NULL;
 }
 
 int
