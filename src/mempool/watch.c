@@ -14,10 +14,8 @@
 #define ASAN_UNPOISON_MEMORY_REGION(addr, size) ((void)(addr), (void)(size))
 #endif
 
-#if defined(__has_include)
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
-#endif
 #endif
 #ifndef VALGRIND_CREATE_MEMPOOL
 #define RUNNING_ON_VALGRIND 0

@@ -14,17 +14,11 @@
 #define MOST 600 /* objects that a thread holds */
 
 /* Turns of a thread; fewer where a turn takes far longer. */
-#define TURNS 100000
 #define FEW_TURNS 6000
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#undef TURNS
+#if ASAN || TSAN || !defined(__x86_64__) /* emulated, in most cases */
 #define TURNS FEW_TURNS
-#endif
-#endif
-#if !defined(__x86_64__)
-#undef TURNS
-#define TURNS FEW_TURNS /* emulated, in most cases */
+#else
+#define TURNS 100000
 #endif
 
 struct object {

@@ -2,10 +2,8 @@
 /* What valgrind sees of the objects of a pool; valgrind runs this program. */
 #include "mempool_support.h"
 
-#if defined(__has_include)
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
-#endif
 #endif
 
 #ifdef RUNNING_ON_VALGRIND
