@@ -9,7 +9,7 @@
 #include <php.h>
 
 static const char *const names[] = {
-#define PHP_HONE_FUNCTION(constant, name, after_php) #name,
+#define PHP_HONE_FUNCTION(constant, name) #name,
 #include "functions.def"
 #undef PHP_HONE_FUNCTION
 };
