@@ -20,8 +20,6 @@ struct member {
 	/* below it is the archive */
 	struct image_store store;
 	struct tar_member file;
-	/* the user named the member */
-	bool named;
 	struct manifest manifest;
 	/* all members were looked at for it */
 	bool noted;
@@ -449,7 +447,7 @@ judge(struct member *m, struct tar_member *file, struct image_error *err)
 	if (same_name(file->name, m->file.name))
 		return image_fail(err, m->store.below->name, -EINVAL,
 			"has two members of the name " NAME, m->file.name);
-	if (m->named || !is_image(m, file))
+	if (m->tar.named || !is_image(m, file))
 		return 0;
 	return image_fail(err, m->store.below->name, -EINVAL,
 		"has two images, " NAME " and " NAME
@@ -656,7 +654,7 @@ member_open(struct image_store *archive, const struct image_open *how,
 	pthread_mutex_init(&m->lock, NULL);
 	m->store.ops = &member_ops;
 	m->store.below = m->tar.store = archive;
-	m->named = m->tar.named = how->member;
+	m->tar.named = how->member;
 	int rc = search(m, how->member, err);
 	if (rc == 0 && !m->joined)
 		rc = append(m, &m->file, err);
@@ -792,30 +790,21 @@ open_member(struct image_store **store, const struct image_open *how,
 	return 0;
 }
 
-/* Closes the store on failure. */
-static int
-archive_store(struct image_store **store, const struct image_open *how,
-	bool verify, struct image_error *err)
-{
-	bool archive;
-
-	int rc = decide(*store, how, &archive, err);
-	if (rc < 0)
-		image_store_close(*store);
-	else if (archive)
-		rc = open_member(store, how, verify, err);
-	return rc < 0 || !archive ? rc : image_unpack_store(store, how, err);
-}
-
 int
 image_unwrap_store(struct image_store **store, const struct image_open *how,
 	bool verify, struct image_error *err)
 {
-	int rc = image_unpack_store(store, how, err);
+	bool archive = false;
 
-	if (rc == 0)
-		rc = archive_store(store, how, verify, err);
+	int rc = image_unpack_store(store, how, err);
+	if (rc < 0)
+		return rc;
+	rc = decide(*store, how, &archive, err);
+	if (rc < 0)
+		image_store_close(*store);
+	else if (archive)
+		rc = open_member(store, how, verify, err);
 	if (rc < 0)
 		*store = NULL;
-	return rc;
+	return rc < 0 || !archive ? rc : image_unpack_store(store, how, err);
 }

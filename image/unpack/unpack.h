@@ -12,9 +12,6 @@
 #include "store/store.h"
 #include "store/stream.h"
 
-/* Enough for the magic of each packing. */
-#define IMAGE_UNPACK_HEAD 6
-
 /* Returns the version of the library that unpacks it; NULL: this build lacks
  * it. */
 const char *image_unpack_version(enum image_packing packing);

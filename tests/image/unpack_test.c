@@ -1535,18 +1535,15 @@ TEST(a_packing_is_known_by_its_magic)
 {
 	for (enum image_packing p = GZIP; p < END; p++) {
 		pack_content(p, 10);
-		assert_int_equal(
-			image_unpack_by_magic(packed.data, IMAGE_UNPACK_HEAD),
-			p);
+		assert_int_equal(image_unpack_by_magic(packed.data, 6), p);
 		assert_int_equal(image_unpack_by_magic(packed.data, 2),
 			IMAGE_PACKING_NONE);
 		packed.data[1] ^= 1;
-		assert_int_equal(
-			image_unpack_by_magic(packed.data, IMAGE_UNPACK_HEAD),
+		assert_int_equal(image_unpack_by_magic(packed.data, 6),
 			IMAGE_PACKING_NONE);
 	}
-	assert_int_equal(image_unpack_by_magic((const unsigned char *)"BZh0xx",
-				 IMAGE_UNPACK_HEAD),
+	assert_int_equal(
+		image_unpack_by_magic((const unsigned char *)"BZh0xx", 6),
 		IMAGE_PACKING_NONE);
 }
 

@@ -14,7 +14,7 @@
  * of the header that does, is in front of the last sector.
  *
  * In the order of control: vmdk.c opens an image and the files that it names;
- * header.c and descriptor.c parse; read.c finds grains by the tables and reads
+ * descriptor.c parses its text; read.c finds grains by the tables and reads
  * them, walk.c by the markers of a stream; check.c has the tests, sink.c
  * writes. Functions without a comment are members of image_format or
  * image_source_ops.
@@ -98,16 +98,7 @@ vmdk_begin(const struct vmdk_header *h)
 		       : VMDK_SECTOR;
 }
 
-/* header.c: returns the name of a kind of extent that is not supported, by the
- * first bytes of a file, or NULL. */
-const char *vmdk_other_kind(const unsigned char *head, size_t length);
-
-/* header.c: read the header, and with `whole` the footer if the header refers
- * to one. The tables may lie past the end of the file. */
-int vmdk_read_header(struct image_store *store, bool whole,
-	struct vmdk_header *header, struct image_error *err);
-
-/* header.c: check the footer, three sectors with its marker and the end of the
+/* vmdk.c: check the footer, three sectors with its marker and the end of the
  * stream, against the header, and take the places of the tables from it. */
 int vmdk_parse_footer(const unsigned char *raw, const char *name,
 	struct vmdk_header *header, struct image_error *err);
