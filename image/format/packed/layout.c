@@ -33,6 +33,7 @@
 #define DISK "application/vnd.kubevirt.disk.raw+zstd"
 #define DESCRIPTOR                                                             \
 	"{\"mediaType\":\"%s\",\"digest\":\"sha256:%s\",\"size\":%" PRIu64
+#define BLOB "blobs/sha256/%s"
 #define DIGITS 65
 #define WORD 64
 
@@ -55,21 +56,19 @@ static int
 set_platform(
 	struct packed_layer *layer, const char *name, struct image_error *err)
 {
-	char os[WORD], architecture[WORD], variant[WORD] = "";
+	char words[3][WORD] = {""};
 	const char *platform = layer->how->platform ? layer->how->platform
 						    : oci_this_platform();
+	const char *rest = platform, *variant = words[2];
 
-	const char *rest = take_word(platform, os);
-	if (rest)
-		rest = take_word(rest, architecture);
-	if (rest && *rest)
-		rest = take_word(rest, variant);
+	for (int i = 0; i < 3 && rest && (i < 2 || *rest); i++)
+		rest = take_word(rest, words[i]);
 	if (!rest || *rest)
 		return image_fail(err, name, -EINVAL,
 			"cannot have the platform '%.100s'", platform);
 	snprintf(layer->platform, sizeof(layer->platform),
 		"\"architecture\":\"%s\",\"os\":\"%s\"%s%s%s",
-		oci_docker_name(architecture), os,
+		oci_docker_name(words[1]), words[0],
 		*variant ? ",\"variant\":\"" : "", variant,
 		*variant ? "\"" : "");
 	return 0;
@@ -170,12 +169,6 @@ packed_layer_tail(const struct packed_layer *layer)
 	return layer && layer->archive ? END : 0;
 }
 
-static void
-name_blob(struct image_layout_file *file, const char *digits)
-{
-	snprintf(file->name, IMAGE_LAYOUT_NAME, "blobs/sha256/%s", digits);
-}
-
 /* The text is set, with this length: set the name and the digits. */
 static int
 set_blob(const struct packed_layer *layer, struct image_layout_file *file,
@@ -187,7 +180,8 @@ set_blob(const struct packed_layer *layer, struct image_layout_file *file,
 	int rc = image_hash_once(
 		layer->blob, file->text, (size_t)length, digest, err);
 	if (rc == 0)
-		name_blob(file, image_hash_text(digest, 32, digits));
+		snprintf(file->name, IMAGE_LAYOUT_NAME, BLOB,
+			image_hash_text(digest, 32, digits));
 	return rc;
 }
 
@@ -301,17 +295,15 @@ packed_layer_end(struct packed_sink *s, struct image_error *err)
 		rc = end_hash(layer->archive, archive, err);
 	if (rc < 0)
 		return rc;
-	name_blob(&layer->layout.files[LAYER], blob);
+	snprintf(
+		layer->layout.files[LAYER].name, IMAGE_LAYOUT_NAME, BLOB, blob);
 	struct image_layout_file *file = &layer->layout.files[CONFIG];
-	int length;
-
-	if (layer->how->container)
-		length = snprintf(file->text, IMAGE_LAYOUT_TEXT,
-			"{%s,\"config\":{},\"rootfs\":{\"type\":\"layers\","
-			"\"diff_ids\":[\"sha256:%s\"]}}",
-			layer->platform, archive);
-	else
-		length = snprintf(file->text, IMAGE_LAYOUT_TEXT, "{}");
+	int length = snprintf(file->text, IMAGE_LAYOUT_TEXT,
+		layer->how->container
+			? "{%s,\"config\":{},\"rootfs\":{\"type\":\"layers\","
+			  "\"diff_ids\":[\"sha256:%s\"]}}"
+			: "{}",
+		layer->platform, archive);
 	rc = set_blob(layer, file, length, config, err);
 	if (rc == 0)
 		rc = set_manifest(layer, config, blob, manifest, err);
