@@ -88,32 +88,6 @@ put_uuid(unsigned char *to, struct sink *s, struct image_error *err)
 	return rc;
 }
 
-/*
- * "qem2" is the creator whose disks have the current size in QEMU, Hyper-V and
- * Azure; QEMU 2.1 and later write "qem2", version 5.3, on "Wi2k" with -o
- * force_size=on. The time stamp is 0, that of 2000-01-01.
- */
-static int
-make_footer(
-	struct sink *s, unsigned char raw[VHD_FOOTER], struct image_error *err)
-{
-	memset(raw, 0, VHD_FOOTER);
-	image_put_be64(raw, UINT64_C(0x636f6e6563746978)); /* "conectix" */
-	image_put_be32(raw + 8, 2);
-	image_put_be32(raw + 12, 0x00010000);
-	image_put_be64(raw + 16, UINT64_MAX);
-	image_put_be32(raw + 28, 0x71656d32); /* "qem2" */
-	image_put_be32(raw + 32, 0x00050003);
-	image_put_be32(raw + 36, 0x5769326b); /* "Wi2k" */
-	image_put_be64(raw + 40, s->base.size);
-	image_put_be64(raw + 48, s->base.size);
-	put_geometry(raw + 56, s->base.size);
-	image_put_be32(raw + 60, VHD_FIXED);
-	int rc = put_uuid(raw + 68, s, err);
-	image_put_be32(raw + 64, vhd_checksum(raw, VHD_FOOTER, 64));
-	return rc;
-}
-
 static int
 vhd_sink_resize(struct image_sink *sink, uint64_t size, struct image_error *err)
 {
@@ -132,16 +106,32 @@ vhd_sink_resize(struct image_sink *sink, uint64_t size, struct image_error *err)
 	return store->ops->resize(store, sink->size + VHD_FOOTER, err);
 }
 
+/*
+ * "qem2" is the creator whose disks have the current size in QEMU, Hyper-V and
+ * Azure; QEMU 2.1 and later write "qem2", version 5.3, on "Wi2k" with -o
+ * force_size=on. The time stamp is 0, that of 2000-01-01.
+ */
 static int
 vhd_sink_finish(struct image_sink *sink, struct image_error *err)
 {
-	unsigned char raw[VHD_FOOTER];
+	unsigned char raw[VHD_FOOTER] = VHD_COOKIE;
+	uint64_t size = sink->size;
 
-	int rc = make_footer((struct sink *)sink, raw, err);
-	if (rc == 0)
-		rc = image_store_write(
-			sink->store, sink->size, raw, sizeof(raw), err);
-	return rc;
+	image_put_be32(raw + 8, 2);
+	image_put_be32(raw + 12, 0x00010000);
+	image_put_be64(raw + 16, UINT64_MAX);
+	image_put_be32(raw + 28, 0x71656d32); /* "qem2" */
+	image_put_be32(raw + 32, 0x00050003);
+	image_put_be32(raw + 36, 0x5769326b); /* "Wi2k" */
+	image_put_be64(raw + 40, size);
+	image_put_be64(raw + 48, size);
+	put_geometry(raw + 56, size);
+	image_put_be32(raw + 60, VHD_FIXED);
+	int rc = put_uuid(raw + 68, (struct sink *)sink, err);
+	image_put_be32(raw + 64, vhd_checksum(raw, VHD_FOOTER, 64));
+	return rc < 0 ? rc
+		      : image_store_write(
+				sink->store, size, raw, sizeof(raw), err);
 }
 
 static const struct image_sink_ops vhd_sink_ops = {
