@@ -130,6 +130,9 @@ void php_hone_early_warning(const char *format, ...)
 	ZEND_ATTRIBUTE_FORMAT(printf, 1, 2);
 /* The same, but only to the log. */
 void php_hone_early_notice(const char *text);
+/* A line of the log: LOG_NOTICE or LOG_WARNING. */
+void php_hone_log(int severity, const char *format, ...)
+	ZEND_ATTRIBUTE_FORMAT(printf, 2, 3);
 /* Before FPM forks a worker. */
 void php_hone_early_repeat(void);
 void php_hone_early_end(void);

@@ -103,12 +103,9 @@ php_hone_cache_open_first(void)
 	return &cache->member;
 }
 
-/*
- * PHP destroys the tables of stream filters and wrappers after all hooks of
- * extensions, and reads the flags of each name then. A name may be a string of
- * the cache. The tables have no destructor, and no code uses them after this
- * hook.
- */
+/* PHP destroys these tables after all hooks of extensions, and then reads the
+ * flags of each name, which may be a string of the cache. The tables have no
+ * destructor, and no code uses them after this hook. */
 static void
 destroy_names(HashTable **table)
 {
@@ -119,11 +116,8 @@ destroy_names(HashTable **table)
 	*table = NULL;
 }
 
-/*
- * PHP calls this after the last value of the request was freed: after the
- * symbol tables, static variables and constants of RSHUTDOWN and
- * zend_deactivate(). docs/design/cache.md lists the later steps of PHP.
- */
+/* PHP calls this after the last value of the request was freed.
+ * docs/design/cache.md lists the later steps of PHP. */
 void
 php_hone_cache_post_deactivate(void)
 {

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Lines of the log from the start of a server.
- *
- * FPM opens its log after the modules have started, and uses the log as stderr
+/* FPM opens its log after the modules have started, and uses the log as stderr
  * before it forks a worker. Lines that went to an earlier stderr are repeated
- * there.
- */
+ * there. */
 #include "../cache.h"
 #include "SAPI.h"
 #include "php_syslog.h"
@@ -23,10 +19,8 @@ php_hone_early_is_fpm(void)
 	return strcmp(sapi_module.name, "fpm-fcgi") == 0;
 }
 
-/*
- * A php-cgi that runs a command or one request of CGI is not a server. The
- * former has additional functions, the latter has the variables of a request.
- */
+/* A php-cgi that runs a command has additional functions; one that runs one
+ * request of CGI has its variables. Both are not servers. */
 bool
 php_hone_early_is_server(void)
 {
@@ -67,14 +61,25 @@ php_hone_early_warning(const char *format, ...)
 }
 
 ZEND_COLD void
+php_hone_log(int severity, const char *format, ...)
+{
+	const char *kind = severity == LOG_NOTICE ? "Notice" : "Warning";
+	char text[640], line[660];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	snprintf(line, sizeof line, "PHP %s:  %s", kind, text);
+	php_log_err_with_severity(line, severity);
+}
+
+ZEND_COLD void
 php_hone_early_notice(const char *text)
 {
-	char line[256];
-
 	if (!PG(log_errors))
 		return;
-	snprintf(line, sizeof line, "PHP Notice:  %s", text);
-	php_log_err_with_severity(line, LOG_NOTICE);
+	php_hone_log(LOG_NOTICE, "%s", text);
 	if (php_hone_early_is_fpm())
 		keep("Notice", text);
 }

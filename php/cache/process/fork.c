@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A child of fork() has a copy of the parent's memory, and joins the store with
- * its own slot.
- *
- * The child of pcntl_fork() also has the values that the request has fetched,
- * with pointers into the store. The child takes over the parent's pin before
- * the parent may end, so the parent waits for the child. Servers also fork
- * between requests, and programs fork before an exec(): such a child uses no
- * value.
+ * A child of fork() joins the store with its own slot. The child of
+ * pcntl_fork() also has the values that the request has fetched. It takes over
+ * the parent's pin before the parent may end, so the parent waits for the
+ * child. Other children use no value of the parent.
  */
 #include "../cache.h"
 #include <pthread.h>
@@ -18,11 +14,10 @@
 #define WAIT_MS 1000
 
 /* The child sets it when the child has a pin. NULL if the parent does not wait.
- * Each thread has one, since threads may fork at the same time. */
+ */
 static __thread uint32_t *joined;
 
-/* A library may fork in a thread that PHP has not started, or has ended
- * already. Such a thread has no globals. */
+/* A library may fork in a thread that PHP has not started, or has ended. */
 static bool
 has_globals(void)
 {

@@ -30,10 +30,7 @@ static const char *off = "the module has not started";
 static pid_t maker;
 static pthread_once_t choose_once;
 
-/*
- * A name is part of the path of a snapshot, of the dashboard, and of a label of
- * Prometheus, which has to be UTF-8.
- */
+/* A name is part of a path, and of a label of Prometheus, which is UTF-8. */
 static bool
 is_printable(char c)
 {
@@ -256,23 +253,20 @@ static ZEND_COLD void
 tell_no_pool(const char *name)
 {
 	const char *setting = HONE_G(cache).pool;
-	char text[256];
 
 	if (setting != NULL && *setting != '\0') {
 		off = "the pool of hone.cache_pool does not exist";
-		snprintf(text, sizeof text,
-			"PHP Warning:  hone.cache_pool: \"%.100s\" is not in "
+		php_hone_log(LOG_WARNING,
+			"hone.cache_pool: \"%.100s\" is not in "
 			"hone.cache_pools; the cache is off in this process",
 			name);
-		php_log_err_with_severity(text, LOG_WARNING);
 		return;
 	}
 	off = NO_POOL;
 	if (PG(log_errors) &&
 		php_hone_store_tell(pools[0].store, PHP_HONE_TELL_NO_POOL))
-		php_log_err_with_severity("PHP Notice:  " NO_POOL
-					  "; the cache is off in this process",
-			LOG_NOTICE);
+		php_hone_log(LOG_NOTICE,
+			NO_POOL "; the cache is off in this process");
 }
 
 static void
@@ -321,19 +315,17 @@ bool
 php_hone_pools_match(void)
 {
 	const char *name = wanted_name();
-	char text[512];
 
 	if (!has_chosen ||
 		(mine != NULL ? strcmp(mine->name, name) == 0 : !exists(name)))
 		return true;
-	snprintf(text, sizeof text,
-		"PHP Warning:  hone.cache_pool: this request names the pool "
+	php_hone_log(LOG_WARNING,
+		"hone.cache_pool: this request names the pool "
 		"\"%.100s\", but its process uses \"%s\" since its first "
 		"request; the cache is off in this request. Give each site a "
 		"pool of FPM with php_admin_value[hone.cache_pool], not "
 		"PHP_ADMIN_VALUE, which stays in effect for later requests",
 		name, mine != NULL ? mine->name : "");
-	php_log_err_with_severity(text, LOG_WARNING);
 	return false;
 }
 
@@ -342,14 +334,13 @@ ZEND_COLD void
 php_hone_pools_evicted(struct php_hone_member *member)
 {
 	struct php_hone_store_info info;
-	char text[512];
 
 	member->evicted = false;
 	if (!PG(log_errors) || mine == NULL)
 		return;
 	php_hone_store_info(member, &info);
-	snprintf(text, sizeof text,
-		"PHP Notice:  The shared cache \"%s\" of %zu bytes is full %u "
+	php_hone_log(LOG_NOTICE,
+		"The shared cache \"%s\" of %zu bytes is full %u "
 		"s "
 		"after its start: it holds %llu keys in %zu bytes and "
 		"evicts the least used ones. Raise %s if they are still "
@@ -357,43 +348,37 @@ php_hone_pools_evicted(struct php_hone_member *member)
 		info.name, info.size,
 		(unsigned)php_hone_store_now(member->store),
 		(unsigned long long)info.entries, info.used, mine->setting);
-	php_log_err_with_severity(text, LOG_NOTICE);
 }
 
 /* To the log: the script may go on, and an error handler may turn a warning
  * into an exception. */
 static void
-tell(struct php_hone_store *store, enum php_hone_news news, const char *kind,
-	int severity, const char *what)
+tell(struct php_hone_store *store, enum php_hone_news news, int severity,
+	const char *what)
 {
-	char text[512];
-
-	if (!PG(log_errors) || mine == NULL ||
-		!php_hone_store_tell(store, news))
-		return;
-	snprintf(text, sizeof text,
-		"PHP %s:  The shared cache \"%s\": %.380s; the log has at most "
-		"one such line a minute",
-		kind, mine->name, what);
-	php_log_err_with_severity(text, severity);
+	if (PG(log_errors) && mine != NULL && php_hone_store_tell(store, news))
+		php_hone_log(severity,
+			"The shared cache \"%s\": %.380s; the log has at most "
+			"one such line a minute",
+			mine->name, what);
 }
 
 ZEND_COLD void
 php_hone_pools_refused(struct php_hone_member *member, const char *why)
 {
-	tell(member->store, PHP_HONE_TELL_REFUSED, "Notice", LOG_NOTICE, why);
+	tell(member->store, PHP_HONE_TELL_REFUSED, LOG_NOTICE, why);
 }
 
 ZEND_COLD void
 php_hone_pools_damaged(struct php_hone_member *member, const char *why)
 {
-	tell(member->store, PHP_HONE_TELL_DAMAGED, "Warning", LOG_WARNING, why);
+	tell(member->store, PHP_HONE_TELL_DAMAGED, LOG_WARNING, why);
 }
 
 ZEND_COLD void
 php_hone_pools_stopped(struct php_hone_member *member)
 {
-	tell(member->store, PHP_HONE_TELL_STOPPED, "Warning", LOG_WARNING,
+	tell(member->store, PHP_HONE_TELL_STOPPED, LOG_WARNING,
 		"a write fails, because a process has kept a lock of the cache "
 		"for 0.1 s; is a process stopped, by a signal, a debugger or a "
 		"paused container?");
@@ -402,7 +387,7 @@ php_hone_pools_stopped(struct php_hone_member *member)
 ZEND_COLD void
 php_hone_pools_full(struct php_hone_store *store)
 {
-	tell(store, PHP_HONE_TELL_SLOTS, "Warning", LOG_WARNING,
+	tell(store, PHP_HONE_TELL_SLOTS, LOG_WARNING,
 		"it is off in this request: more processes than "
 		"hone.cache_slots use it");
 }

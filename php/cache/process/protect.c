@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * hone.cache_protect: the memory is read-only for readers. This handler prints
- * the function of PHP that wrote to a value of the cache. Then the process ends
- * as without the handler.
- */
+/* hone.cache_protect: prints the function of PHP that wrote to a value of the
+ * cache. Then the process ends as without this handler. */
 #include "../cache.h"
 #include <signal.h>
 #include <unistd.h>
@@ -14,9 +11,7 @@ static bool installed;
 static void
 put(const char *text)
 {
-	ssize_t done = write(STDERR_FILENO, text, strlen(text));
-
-	(void)done;
+	(void)!write(STDERR_FILENO, text, strlen(text));
 }
 
 /* Prints the current place in PHP code. Only reads memory, because the process

@@ -35,11 +35,9 @@ PHP_INI_MH(php_hone_cache_on_number)
 	return SUCCESS;
 }
 
-/*
- * PHP itself would accept any other word as "off", and any other number as
+/* PHP itself would accept any other word as "off", and any other number as
  * "on". mh_arg1 is the offset of a bool in struct php_hone_cache, mh_arg3 the
- * default as a word.
- */
+ * default as a word. */
 static PHP_INI_MH(on_switch)
 {
 	static const char *const words[] = {

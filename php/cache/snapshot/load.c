@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Loads a file into a store. The whole file is checked before the first value
- * is stored, but for the values: each is checked when it is read, and a damaged
- * one is left out.
- */
+/* Loads a file into a store. The whole file is checked before the first value
+ * is stored, but for the values: a damaged one is left out. */
 #include "snapshot.h"
 #include "../values/cold.h"
 #include <errno.h>
@@ -53,8 +50,6 @@ static struct place *
 sort(const struct php_hone_snapshot *snapshot)
 {
 	size_t at = sizeof snapshot->head, n = (size_t)snapshot->head.entries;
-	/* The count was checked: an entry takes some four times as many bytes
-	 * here as the smallest one in the file. */
 	struct place *places = calloc(n + 1, sizeof *places);
 
 	for (size_t i = 0; places != NULL && i < n; i++) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Hone\Cache::save() and load(), and the file of hone.cache_snapshot, which is
- * read at the start of the server and written at its end.
- */
+/* Hone\Cache::save() and load(), and hone.cache_snapshot, which is read at the
+ * start of the server and written at its end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -88,12 +86,9 @@ php_hone_snapshot_begin(void)
 		php_hone_pools_each_made(load_pool);
 }
 
-/*
- * FPM handles SIGCHLD before it forks workers, and workers do not handle it.
+/* FPM handles SIGCHLD before it forks workers, and workers do not handle it.
  * The process that was started forks before that, for the daemon and for
- * opcache.preload_user. That process must not write the file, and neither must
- * php-fpm -t.
- */
+ * opcache.preload_user. It must not write the file, and nor must php-fpm -t. */
 static bool
 forks_workers(void)
 {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The checksum is from PHP's extension hash, which every PHP has, and runs at
- * more than 10 GB/s. The checksum finds errors, but does not protect against
- * forgery.
- */
+/* The checksum is from PHP's extension hash, which every PHP has. It does not
+ * protect against forgery. */
 #include "snapshot.h"
 #include "ext/hash/php_hash.h"
 

@@ -238,11 +238,8 @@ php_hone_store_contains(const struct php_hone_store *store, const void *address)
 
 /* ---- blocks ---- */
 
-/*
- * Two-level segregated fit: Masmano et al., "TLSF: a New Dynamic Memory
- * Allocator for Real-Time Systems", 2004. Below 32 units, each size has a
- * class. Above, each power of two has 32 classes.
- */
+/* Two-level segregated fit: Masmano et al., "TLSF: a New Dynamic Memory
+ * Allocator for Real-Time Systems", 2004. */
 
 /* A search that goes from block to block looks at this many at most. */
 #define LOOK_MOST 32
@@ -317,10 +314,8 @@ set_prev_free(struct php_hone_shard *shard, uint32_t offset, bool prev_free)
 		php_hone_set_block(shard, offset, to);
 }
 
-/*
- * The class of that size may have a block that is large enough. A block of
- * nearly the size of the arena is found only here.
- */
+/* The class of that size may have a block that is large enough. A block of
+ * nearly the size of the arena is found only here. */
 static uint32_t
 look_through(const struct php_hone_shard *shard, uint32_t units)
 {
@@ -336,8 +331,7 @@ look_through(const struct php_hone_shard *shard, uint32_t units)
 static uint32_t
 find(const struct php_hone_shard *shard, uint32_t units)
 {
-	/* Prefer the block that became free last. If a value of the same size
-	 * was replaced, that block is still in the CPU cache. */
+	/* Prefer the block that became free last: it is in the CPU cache. */
 	uint32_t offset = shard->heads[php_hone_class_of(units)];
 	if (offset != 0 && php_hone_units_at(shard, offset) >= units)
 		return offset;
@@ -427,10 +421,6 @@ php_hone_arena_largest(const struct php_hone_shard *shard)
 void
 php_hone_arena_rebuild(struct php_hone_shard *shard)
 {
-	memset(shard->sums, 0, sizeof shard->sums);
-	memset(shard->quick, 0, sizeof shard->quick);
-	memset(shard->class_bits, 0, sizeof shard->class_bits);
-	memset(shard->heads, 0, sizeof shard->heads);
 	bool prev_free = false;
 	for (uint32_t at = shard->first; at < shard->end;) {
 		uint32_t units = php_hone_units_at(shard, at);

@@ -2,13 +2,10 @@
 #ifndef PHP_HONE_STORE_ARENA_H
 #define PHP_HONE_STORE_ARENA_H
 /*
- * The blocks of a shard, for the owner of its mutex.
- *
- * An arena is a sequence of blocks without gaps. The first word of a block has
- * its size in units and its state. Each step that changes the sequence is one
- * store of such a word, so a walk by the sizes is correct after a kill at any
- * instruction. php_hone_arena_rebuild() derives lists, flags and sums from the
- * words.
+ * The blocks of a shard, for the owner of its mutex. An arena is a sequence of
+ * blocks without gaps. The first word of a block has its size in units and its
+ * state. Each step that changes the sequence is one store of such a word, so a
+ * walk by the sizes is correct after a kill at any instruction.
  */
 #include "inner.h"
 
@@ -181,7 +178,8 @@ void php_hone_arena_free_quick(struct php_hone_shard *shard, uint32_t offset);
 void php_hone_arena_drain(struct php_hone_shard *shard);
 /* Units of the largest free block. */
 uint32_t php_hone_arena_largest(const struct php_hone_shard *shard);
-/* Derive lists, flags and sums from the words, and merge free neighbours. */
+/* Derive lists, flags and sums, which are zero, from the words, and merge free
+ * neighbours. */
 void php_hone_arena_rebuild(struct php_hone_shard *shard);
 /* ---- for arena.c and the tests ---- */
 

@@ -56,10 +56,10 @@ uint64_t php_hone_epoch_now(const struct php_hone_store *store);
  * unlinked before the look. For a live entry, it is an estimate. */
 void php_hone_readers_look(
 	const struct php_hone_store *store, struct php_hone_readers *readers);
-/* The same of one slot: min_pin is UINT64_MAX if it has neither a pin nor a
- * fetch. */
+/* The same of the slots before `end`: min_pin is UINT64_MAX if they have
+ * neither pins nor fetches. */
 void php_hone_readers_look_at(const struct php_hone_store *store, uint32_t slot,
-	struct php_hone_readers *readers);
+	uint32_t end, struct php_hone_readers *readers);
 /* A hash of what the slots announce and of `with`. */
 uint64_t php_hone_readers_sum(
 	const struct php_hone_store *store, uint64_t with);
@@ -77,11 +77,8 @@ bool php_hone_readers_hold(const struct php_hone_store *store,
 /* Close the slots that were pinned for that many seconds or more. */
 void php_hone_readers_close(struct php_hone_store *store, uint32_t seconds);
 
-/*
- * Close all slots, and those of the requests that begin in the next minute:
- * they copy what they fetch. Call this when stores find no room, or soon would
- * not. With a request open, each store would have to wait for the end of a
- * request.
+/* Close all slots, and those of the requests that begin in the next minute:
+ * they copy what they fetch. For when stores find no room, or soon would not.
  */
 void php_hone_readers_keep_nothing(struct php_hone_store *store);
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Finding entries: docs/design/cache.md, "Keys of one chain".
- */
+/* Finding entries: docs/design/cache.md, "Keys of one chain". */
 #include "epoch.h"
 #include "index.h"
 
-/*
- * One fetch of 16 is counted in its entry, as 16. If the entry has many hits,
- * one of 256 is counted. Each count takes the entry's cache line from the other
- * CPUs.
- */
+/* One fetch of 16 is counted in its entry, as 16; if the entry has many hits,
+ * one of 256. Each count takes the entry's cache line from the other CPUs. */
 #define SAMPLE 16
 #define SAMPLE_HOT 256
 #define HOT 4096
@@ -116,10 +111,8 @@ known_of(struct php_hone_member *member, uint64_t hash)
 			      PHP_HONE_KNOWN];
 }
 
-/*
- * The bit of the entry's region is set since the entry was found, so nobody
- * frees it. It remains to check that it is still the entry of its key.
- */
+/* The bit of the entry's region is set since the entry was found, so nobody
+ * frees it. It may no longer be the entry of its key. */
 const struct php_hone_entry *
 php_hone_store_known(
 	struct php_hone_member *member, const struct php_hone_key *key)
@@ -249,8 +242,7 @@ visit_chain(struct php_hone_member *member, struct php_hone_place place,
 	return more;
 }
 
-/* The cursor is the number of the shard in the high half, and that of the
- * bucket in the low one. */
+/* The high half of the cursor is the shard, the low one the bucket. */
 void
 php_hone_store_walk(struct php_hone_member *member, uint64_t *cursor,
 	bool (*visit)(const struct php_hone_entry *entry, void *opaque),

@@ -2,19 +2,15 @@
 #ifndef PHP_HONE_STORE_INDEX_H
 #define PHP_HONE_STORE_INDEX_H
 /*
- * The index of a shard: an array of chains. A link, in the array or in an
- * entry, is the 4-byte offset of the next entry. An entry is inserted, replaced
- * and removed by one store of one link, so readers need no mutex, and a chain
- * needs no repair. A removed entry keeps its own link, so a reader at this
- * entry still reaches the rest of the chain.
+ * The index of a shard: an array of chains. A link is the 4-byte offset of the
+ * next entry. One store of one link inserts, replaces or removes an entry, so
+ * readers need no mutex, and a chain needs no repair. A removed entry keeps its
+ * own link, so a reader at this entry still reaches the rest of the chain.
  */
 #include "inner.h"
 
-/*
- * A chain has at most so many entries. PHP's hash has no secret, so a user who
- * chooses keys can choose them for one chain. By chance, no chain is half as
- * long.
- */
+/* The most entries of a chain: PHP's hash has no secret, so a user who chooses
+ * keys can choose them for one chain. By chance, no chain is half as long. */
 #define PHP_HONE_CHAIN_MOST 64
 
 /* The chain of a key. Entries of all kinds share it. */
@@ -60,12 +56,8 @@ php_hone_link(uint32_t *link, uint32_t to)
 	__atomic_store_n(link, to, __ATOMIC_RELEASE);
 }
 
-/*
- * Mark an entry before it is unlinked. A reader that sees that the entry is
- * gone, or sees its successor, also sees the mark. php_hone_store_known()
- * relies on this. Recovery may cut a damaged chain without marks: it retires
- * the cut entries before anybody can store.
- */
+/* Mark an entry before it is unlinked. A reader that sees that the entry is
+ * gone, or sees its successor, also sees the mark: php_hone_store_known(). */
 static inline void
 php_hone_will_retire(struct php_hone_entry *entry)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Figures, and the map of the memory.
- */
+/* Figures, and the map of the memory. */
 #include "arena.h"
 #include "epoch.h"
 
@@ -65,8 +63,6 @@ php_hone_store_info(
 		struct php_hone_shard *shard = &store->shards[i];
 		if (!php_hone_lock(member, shard))
 			continue;
-		/* Free and merge what waits for it: the figures count it as
-		 * free. */
 		php_hone_reclaim_all(shard);
 		php_hone_arena_drain(shard);
 		add_shard(shard, info);
@@ -108,7 +104,7 @@ holds_back(struct php_hone_member *member, uint32_t slot)
 	struct php_hone_store *store = member->store;
 	struct php_hone_readers readers;
 	size_t bytes = 0;
-	php_hone_readers_look_at(store, slot, &readers);
+	php_hone_readers_look_at(store, slot, slot + 1, &readers);
 	if (readers.min_pin == UINT64_MAX)
 		return 0;
 	for (unsigned i = 0; i < store->n_shards; i++) {
@@ -164,41 +160,15 @@ php_hone_store_holders(struct php_hone_member *member,
 
 /* ---- the map ---- */
 
-/* The part that is being filled. Positions are units times the number of parts,
- * so that a part has as many of them as the memory has units. */
-struct part {
-	unsigned char *map;
-	size_t parts, i;
-	uint64_t units;
-	uint64_t at;    /* the end of the last range */
-	uint64_t of[4]; /* what each kind has of this part */
-};
-
+/* The kind of each part whose middle lies before the unit `end`, from the part
+ * *i on. */
 static void
-end_part(struct part *p)
+fill_map(const struct php_hone_store *store, unsigned char *map, size_t parts,
+	size_t *i, uint64_t end, unsigned char kind)
 {
-	unsigned most = 0;
-	for (unsigned kind = 1; kind < 4; kind++) {
-		if (p->of[kind] > p->of[most])
-			most = kind;
-	}
-	memset(p->of, 0, sizeof p->of);
-	p->map[p->i++] = (unsigned char)most;
-}
-
-/* From the end of the last range to this unit. */
-static void
-add_range(struct part *p, uint64_t unit, unsigned kind)
-{
-	uint64_t to = unit * p->parts;
-	while (p->at < to) {
-		uint64_t end = (p->i + 1) * p->units;
-		uint64_t next = to < end ? to : end;
-		p->of[kind] += next - p->at;
-		p->at = next;
-		if (next == end)
-			end_part(p);
-	}
+	uint64_t units = store->size / PHP_HONE_UNIT;
+	while (*i < parts && (2 * *i + 1) * units < 2 * parts * end)
+		map[(*i)++] = kind;
 }
 
 void
@@ -211,21 +181,20 @@ php_hone_store_map(
 		[PHP_HONE_RETIRED] = 2,
 		[PHP_HONE_QUICK] = 0};
 	struct php_hone_store *store = member->store;
-	struct part p = {.map = map,
-		.parts = parts,
-		.units = store->size / PHP_HONE_UNIT};
+	size_t n = 0;
 	php_hone_settle(member);
 	for (unsigned i = 0; i < store->n_shards; i++) {
 		struct php_hone_shard *shard = &store->shards[i];
+		fill_map(store, map, parts, &n, shard->first, 3);
 		if (!php_hone_lock(member, shard))
 			continue;
-		add_range(&p, shard->first, 3);
 		for (uint32_t at = shard->first; at < shard->end;) {
-			uint64_t word = php_hone_block(shard, at);
-			at += php_hone_word_units(word);
-			add_range(&p, at, kinds[php_hone_word_state(word)]);
+			enum php_hone_state state =
+				php_hone_state_at(shard, at);
+			at += php_hone_units_at(shard, at);
+			fill_map(store, map, parts, &n, at, kinds[state]);
 		}
 		php_hone_unlock(shard);
 	}
-	add_range(&p, p.units, 3);
+	fill_map(store, map, parts, &n, store->size / PHP_HONE_UNIT, 3);
 }

@@ -56,6 +56,14 @@ struct php_hone_shard {
 	uint32_t first, end; /* the arena */
 	uint32_t hand;       /* the block that eviction looks at next */
 	uint32_t sweep;      /* the block that expiry looks at next; 0: none */
+	uint32_t wakes;      /* a futex; atomic; counts claims that ended */
+	/* Values are evicted for lack of memory: from the first eviction until
+	 * a quarter of the shard is free; atomic. */
+	uint32_t presses;
+	uint64_t stores, evictions, expirations, recoveries, packed, warmed;
+
+	/* ---- from here on, a recovery begins with zeros ---- */
+
 	/* No entry expires before it. During a sweep: none that the sweep has
 	 * seen, or that was published since its beginning. */
 	uint32_t min_expires;
@@ -63,31 +71,25 @@ struct php_hone_shard {
 	uint32_t held_list;    /* what readers had at that look */
 	uint32_t n_retired, n_held; /* in both lists; in the second one */
 	uint32_t reclaim_at;        /* n_retired at which reclaiming is tried */
-	uint32_t pause;             /* stores until evict_ahead() is tried */
 	uint32_t held_back;   /* units that the last reclaim had to leave */
+	uint32_t pause;       /* stores until evict_ahead() is tried */
 	uint32_t close_pause; /* units until closing is tried again */
 	uint32_t closed_at;   /* held_back when all slots were closed */
-	uint32_t n_claims;
 	uint32_t spare_pause; /* calls of evict_ahead() that spare no cold
 				 entries */
+	uint32_t n_claims;
 	/* Units that the hand has looked at, and those of them that open slots
 	 * have and that could be packed. */
 	uint32_t warm_seen, warm_had;
 	/* The last request for room that failed, and why: failure_sum(). */
 	uint32_t failed_units;
 	uint64_t failed_sum;
-	uint32_t wakes; /* a futex; atomic; counts claims that ended */
-	/* Values are evicted for lack of memory: from the first eviction until
-	 * a quarter of the shard is free; atomic. */
-	uint32_t presses;
+	uint64_t entries;
 	/* Live values that have two forms: the warm ones, the cold ones. */
 	uint64_t form_entries[PHP_HONE_FORMS], form_units[PHP_HONE_FORMS];
-	uint64_t packed, warmed;
 	uint64_t sums[PHP_HONE_STATES]; /* units in each state */
-	uint64_t entries, stores, evictions, expirations, recoveries;
 	uint64_t class_bits[PHP_HONE_CLASS_WORDS];
-	/* Small blocks, by their units. */
-	uint32_t quick[PHP_HONE_QUICK_SIZES];
+	uint32_t quick[PHP_HONE_QUICK_SIZES]; /* small blocks, by their units */
 	uint32_t heads[PHP_HONE_CLASSES];
 };
 

@@ -137,8 +137,6 @@ php_hone_member_join(
 	uint64_t identity = own_identity();
 	struct php_hone_slot *slot = take_free(store, identity);
 	if (slot == NULL) {
-		/* The reaper needs no slot of its own: it takes the slot of
-		 * each dead owner to clean it. */
 		php_hone_slots_reap(member, NULL);
 		slot = take_free(store, identity);
 	}
@@ -224,11 +222,9 @@ php_hone_slots_reap(struct php_hone_member *member, struct php_hone_shard *held)
 
 /* ---- recovery ---- */
 
-/*
- * The index and the words of the blocks are right at each instruction, and the
- * rest is derived from them. If the recovery itself is killed at any
- * instruction, the next one begins anew.
- */
+/* The index and the words of the blocks are right at each instruction, and the
+ * rest is derived from them. If the recovery is killed, the next one begins
+ * anew. */
 
 #define REACHED UINT32_MAX
 
@@ -238,8 +234,7 @@ is_block(const struct php_hone_shard *shard, uint32_t offset)
 	return offset >= shard->first && offset < shard->end;
 }
 
-/* Set `link` to REACHED in entries that the index leads to, and to 0 in all
- * others. */
+/* Set `link` to REACHED in entries that the index leads to; to 0 in others. */
 static void
 mark(struct php_hone_shard *shard)
 {
@@ -325,17 +320,6 @@ decide(struct php_hone_shard *shard, uint32_t at)
 static void
 count(struct php_hone_shard *shard)
 {
-	shard->retired_list = shard->held_list = 0;
-	shard->n_retired = shard->n_held = 0;
-	shard->reclaim_at = 0;
-	shard->held_back = 0;
-	shard->close_pause = 0;
-	shard->closed_at = 0;
-	shard->entries = 0;
-	shard->n_claims = 0;
-	memset(shard->form_entries, 0, sizeof shard->form_entries);
-	memset(shard->form_units, 0, sizeof shard->form_units);
-	shard->min_expires = 0;
 	for (uint32_t at = shard->first; at < shard->end;
 		at += php_hone_units_at(shard, at)) {
 		struct php_hone_entry *entry =
@@ -361,6 +345,8 @@ php_hone_recover(struct php_hone_shard *shard)
 		at += php_hone_units_at(shard, at))
 		decide(shard, at);
 	forget_finished(shard);
+	memset(&shard->min_expires, 0,
+		sizeof *shard - offsetof(struct php_hone_shard, min_expires));
 	php_hone_arena_rebuild(shard);
 	count(shard);
 	shard->recoveries++;

@@ -16,8 +16,6 @@
  * that has waited in vain does not wait again in the same 1/16 second. */
 #define REQUEST_WAITS 20
 #define REQUEST_NS 1000000
-/* A value of 1/LARGE of a shard or more is large. */
-#define LARGE 16
 
 /* The second at which what lives for so many seconds has expired. */
 static uint32_t
@@ -260,20 +258,6 @@ valid(struct php_hone_member *member, const uint32_t *link)
 	       (entry->n_tags == 0 || php_hone_tags_valid(member, entry));
 }
 
-/* After a store of a value that may be large: readers may have the value before
- * it. If they also find the new one, the next one may not fit. */
-static void
-leave_room(struct php_hone_member *member, struct php_hone_shard *shard,
-	uint32_t offset)
-{
-	uint32_t units = php_hone_units_at(shard, offset);
-	if (units < php_hone_units_of(shard) / LARGE)
-		return;
-	php_hone_reclaim(shard);
-	if (php_hone_much_is_held(shard))
-		php_hone_hold_back_less(member, shard, units);
-}
-
 int
 php_hone_store_publish(struct php_hone_member *member,
 	struct php_hone_entry *entry, enum php_hone_publish how)
@@ -292,11 +276,8 @@ php_hone_store_publish(struct php_hone_member *member,
 		return how == PHP_HONE_ADD ? -EEXIST : -ENOENT;
 	}
 	php_hone_publish_locked(shard, entry, link);
-	uint32_t unlocked = php_hone_get32(&member->slot->reserved);
 	end_reserved(member);
 	shard->stores++;
-	if (unlocked != 0)
-		leave_room(member, shard, unlocked);
 	if (shard->n_claims != 0) {
 		link = php_hone_link_of_key(store, &key, PHP_HONE_CLAIM);
 		if (link != NULL) {
