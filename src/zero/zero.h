@@ -10,8 +10,8 @@
  *   map.c       maps and walks of zero blocks
  *   generic.c   the reference, which the others are compared with
  *   sse2.c      and avx2.c, avx512.c, neon.c, sve.c: the variants
- *   vector.h    the loops of a variant, for any width; masked.h: those of
- *               avx512 and sve; short.h: buffers of a few bytes
+ *   vector.h    the loops of a variant, for any width; masked.h: what avx2 and
+ *               avx512 share; short.h: buffers of a few bytes
  */
 #include <stdbool.h>
 #include <stddef.h>
