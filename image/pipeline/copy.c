@@ -24,14 +24,6 @@ place_lists(const struct image_copy *copy, struct image_copy_own *own)
 	own->copied = (struct image_copied){0};
 }
 
-static size_t
-own_size(const struct image_copy *copy)
-{
-	return sizeof(struct image_copy_own) +
-	       2 * copy->room * sizeof(struct image_extent) +
-	       copy->max_puts * sizeof(struct image_put);
-}
-
 static bool
 shareable(const struct image_extent *e)
 {
@@ -348,12 +340,26 @@ visit(struct image_copy *copy, const struct image_run *run,
 	struct image_source *source = copy->source;
 	struct image_sink *sink = copy->sink;
 	size_t spare = spare_memory(source, run);
+	/* The pipeline reports the progress. */
+	const struct image_run silent = {0};
+	int rc = 0;
+
+	if (run->digests)
+		rc = image_hashers_create(&copy->hashers, run->digests, &silent,
+			source->patches,
+			sink->ops->append && !sink->part ? IMAGE_HASHERS_COMPACT
+							 : 0,
+			err);
+	if (rc < 0)
+		return rc;
 	struct image_plan plan = {
 		.size = source->size,
 		.stores = {source->data, sink->store},
 		.chunk = copy->chunk,
 		.buffer = copy->chunk + encoded_room(copy),
-		.own = own_size(copy),
+		.own = sizeof(struct image_copy_own) +
+		       2 * copy->room * sizeof(struct image_extent) +
+		       copy->max_puts * sizeof(struct image_put),
 		.scratch = codec_size(copy),
 		.spare = spare,
 		/* By default nine chunks of 8 MiB, and as much of packed
@@ -371,32 +377,14 @@ visit(struct image_copy *copy, const struct image_run *run,
 		.opaque = copy,
 	};
 	bool unsized = image_source_is_unsized(source);
-	int rc = image_pipeline_run(&plan, run, &copy->copied->threads, err);
+	rc = image_pipeline_run(&plan, run, &copy->copied->threads, err);
 	if (rc == 0)
 		rc = image_pieces_end(source, true, err);
-	return rc == 0 && unsized ? set_sink_size(copy, run, err) : rc;
-}
-
-static int
-visit_and_hash(struct image_copy *copy, const struct image_run *run,
-	struct image_error *err)
-{
-	/* The pipeline reports the progress. */
-	const struct image_run silent = {0};
-
-	int rc = image_hashers_create(&copy->hashers, run->digests, &silent,
-		copy->source->patches,
-		copy->sink->ops->append && !copy->sink->part
-			? IMAGE_HASHERS_COMPACT
-			: 0,
-		err);
-	if (rc < 0)
-		return rc;
-	rc = visit(copy, run, err);
-	if (rc == 0)
+	if (rc == 0 && unsized)
+		rc = set_sink_size(copy, run, err);
+	if (rc == 0 && copy->hashers)
 		rc = image_hashers_finish(copy->hashers,
-			image_source_whole_size(copy->source), run->digests,
-			err);
+			image_source_whole_size(source), run->digests, err);
 	image_hashers_destroy(copy->hashers);
 	return rc;
 }
@@ -538,7 +526,6 @@ image_copy(struct image_source *source, struct image_sink *sink,
 		}
 	}
 	if (rc == 0)
-		rc = run->digests ? visit_and_hash(&copy, run, err)
-				  : visit(&copy, run, err);
+		rc = visit(&copy, run, err);
 	return rc < 0 ? rc : fill_rest(&copy, err);
 }
