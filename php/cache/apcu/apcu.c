@@ -127,24 +127,18 @@ php_hone_apcu_disable(void)
 	zend_string_release(name);
 }
 
-static bool
-has_a_cache(void)
-{
-	const char *pools = HONE_G(cache).pools;
-
-	return HONE_G(cache).size != 0 || (pools != NULL && *pools != '\0');
-}
-
 /* Programs for APCu read apc.*, so these settings reflect hone.*. */
 static void
 register_settings(int type, int module_number)
 {
+	const char *pools = HONE_G(cache).pools;
+
 	REGISTER_INI_ENTRIES();
 	if (HONE_G(cache).cli) {
 		set("apc.enable_cli", "1");
 		HONE_G(cache).apc.enable_cli = true;
 	}
-	if (!has_a_cache()) {
+	if (HONE_G(cache).size == 0 && (pools == NULL || *pools == '\0')) {
 		set("apc.enabled", "0");
 		HONE_G(cache).apc.enabled = false;
 	}

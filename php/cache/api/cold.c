@@ -23,12 +23,6 @@ tell(struct php_hone_member *member, const struct php_hone_entry *entry,
 #define MADE_SHIFT 8
 #define MADE_MOST 0xffffff
 
-static size_t
-made_size(const struct php_hone_entry *entry)
-{
-	return (size_t)(entry->value[1] >> MADE_SHIFT & MADE_MOST) * 8;
-}
-
 /* If the request does not keep it, until the next value is made. */
 static void *
 memory_for(struct php_hone_value *made, size_t size, bool *kept)
@@ -49,7 +43,7 @@ read_direct(const struct php_hone_entry *entry, struct php_hone_value *made,
 	bool *kept)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
-	size_t size = made_size(entry);
+	size_t size = (size_t)(entry->value[1] >> MADE_SHIFT & MADE_MOST) * 8;
 	const char *phrase;
 	void *at;
 

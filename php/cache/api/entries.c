@@ -36,7 +36,6 @@ create(zend_class_entry *class)
 	struct entries *entries = zend_object_alloc(sizeof *entries, class);
 
 	zend_object_std_init(&entries->std, class);
-	object_properties_init(&entries->std, class);
 	entries->std.handlers = &entries_handlers;
 	return &entries->std;
 }
