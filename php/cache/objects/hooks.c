@@ -109,22 +109,17 @@ has_number_as_string(const zend_array *array)
 	return false;
 }
 
-static zend_never_inline void
-make_room(struct walk *walk)
-{
-	walk->room = walk->room == 0 ? 16 : walk->room * 2;
-	walk->steps =
-		safe_erealloc(walk->steps, walk->room, sizeof(*walk->steps), 0);
-}
-
 /* Visits an element, and keeps the step if it leads to a method. */
 static zend_always_inline void
 visit_step(struct walk *walk, zval *value, bool shared, uint32_t index)
 {
 	uint32_t step = walk->n, asked = walk->asked;
 
-	if (UNEXPECTED(step == walk->room))
-		make_room(walk);
+	if (UNEXPECTED(step == walk->room)) {
+		walk->room = walk->room == 0 ? 16 : walk->room * 2;
+		walk->steps = safe_erealloc(
+			walk->steps, walk->room, sizeof(*walk->steps), 0);
+	}
 	walk->steps[step].index = index;
 	walk->n = step + 1;
 	visit(walk, value, shared, NO_STEP);
@@ -456,28 +451,20 @@ visit_member(struct walk *walk, zend_array *array, bool shared, uint32_t step)
 	}
 }
 
-/* Whether serialize() makes references of the places that lead to a value. */
-static bool
-is_kept(const zval *reference)
-{
-	const zval *value = Z_REFVAL_P(reference);
-
-	return Z_REFCOUNT_P(reference) > 1 ||
-	       (Z_TYPE_P(value) == IS_OBJECT &&
-		       GC_REFCOUNT(Z_OBJ_P(value)) > 1);
-}
-
 static void
 visit(struct walk *walk, zval *value, bool shared, uint32_t step)
 {
 	if (Z_TYPE_P(value) == IS_INDIRECT)
 		value = Z_INDIRECT_P(value);
 	if (Z_ISREF_P(value)) {
-		/* The walk has no table of references: answers that double
-		 * through them would take exponential time. */
-		if (is_kept(value))
-			leave(walk);
+		uint32_t references = Z_REFCOUNT_P(value);
 		value = Z_REFVAL_P(value);
+		/* serialize() makes references of all places. The walk has no
+		 * table of references: answers that double through them would
+		 * take exponential time. */
+		if (references > 1 || (Z_TYPE_P(value) == IS_OBJECT &&
+					      Z_REFCOUNT_P(value) > 1))
+			leave(walk);
 	}
 	if (walk->depth == DEPTH_MOST || Z_TYPE_P(value) == IS_RESOURCE)
 		leave(walk);

@@ -643,12 +643,9 @@ php_hone_objects_make(const zend_array *directory, zval *value)
 		efree(making.objects);
 		efree(making.classes);
 	}
-	if (result != DOUBT) {
-		if (result == FAILED)
-			ZVAL_NULL(value);
-		return result == MADE;
-	}
-	text = php_hone_objects_text(directory);
+	if (result == MADE)
+		return true;
+	text = result == DOUBT ? php_hone_objects_text(directory) : NULL;
 	if (text == NULL) {
 		ZVAL_NULL(value);
 		return false;

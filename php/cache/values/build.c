@@ -39,8 +39,10 @@ append_string(struct php_hone_builder *builder, const zend_string *string)
 	struct php_hone_buffer *strings = &builder->strings;
 	size_t size = php_hone_string_size(ZSTR_LEN(string));
 
-	if (UNEXPECTED(!php_hone_reserve(builder, strings, size)))
+	if (UNEXPECTED(!php_hone_buffer_reserve(strings, size))) {
+		builder->refused = PHP_HONE_REFUSED_MEMORY;
 		return NULL;
+	}
 	php_hone_write_string(
 		strings->bytes + strings->used, string, ZSTR_H(string));
 	strings->used += size;
@@ -162,8 +164,7 @@ put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
 			builder->met_arrays.empty = (uint32_t)(at / 8);
 		}
 	} else if (!once && php_hone_shared_find(builder, array, &at)) {
-		const zend_array *record =
-			(const zend_array *)(builder->arrays.bytes + at);
+		const zend_array *record = php_hone_record_at(builder, at);
 		next = NULL;
 		/* If the circle leads through an object, serialize() writes the
 		 * array a second time, or null. */
@@ -235,11 +236,9 @@ learn_class(struct php_hone_builder *builder, struct php_hone_class *known,
 	const zend_class_entry *class)
 {
 	if (known->class != NULL && known->build == builder->build) {
-		const zval *node = php_hone_record_elements(
-			(zend_array *)(builder->arrays.bytes + known->node),
-			HT_MIN_MASK);
-		php_hone_shared_put(builder, known->class,
-			(size_t)node[PHP_HONE_NODE_SHAPE].value.lval);
+		const zval *node = php_hone_elements_at(builder, known->node);
+		size_t shape = (size_t)node[PHP_HONE_NODE_SHAPE].value.lval;
+		php_hone_shared_find(builder, known->class, &shape);
 		builder->met_classes.replaced = builder->build;
 	}
 	free(known->image);
@@ -496,7 +495,6 @@ begin_record(struct php_hone_builder *builder, const zend_array *array,
 	uint32_t table = array->nTableSize, mask = HT_MIN_MASK;
 	uint32_t flags = HASH_FLAG_STATIC_KEYS;
 	zend_array *record;
-	size_t size;
 
 	if (!packed && !verbatim)
 		used = elements = count_live(array);
@@ -510,11 +508,10 @@ begin_record(struct php_hone_builder *builder, const zend_array *array,
 		flags |= HASH_FLAG_PACKED;
 	else
 		mask = HT_SIZE_TO_MASK(table);
-	size = php_hone_record_size(mask, used, packed);
-	if (UNEXPECTED(!php_hone_reserve(builder, &builder->arrays, size)))
+	record = php_hone_add(builder, &builder->arrays,
+		php_hone_record_size(mask, used, packed));
+	if (UNEXPECTED(record == NULL))
 		return NULL;
-	record = (zend_array *)(builder->arrays.bytes + builder->arrays.used);
-	builder->arrays.used += size;
 	php_hone_record_head(record, flags, mask, used);
 	record->nNumOfElements = elements;
 	record->nTableSize = table;
@@ -682,8 +679,7 @@ build_array(struct php_hone_builder *builder, const zend_array *array,
 		build_large(builder, array, to, depth);
 	else
 		build_buckets(builder, array, to, depth, graph, NULL);
-	record = (zend_array *)(builder->arrays.bytes + at);
-	record->pDestructor = NULL;
+	php_hone_record_at(builder, at)->pDestructor = NULL;
 }
 
 static void
@@ -824,26 +820,24 @@ begin_node_list(struct php_hone_builder *builder, const struct node *node)
 {
 	struct php_hone_class *class = builder->graph.next_class;
 	const zend_class_entry *ce = node->object->ce;
-	struct php_hone_buffer *arrays = &builder->arrays;
 	size_t head = php_hone_record_size(HT_MIN_MASK, 1, true);
 	uint32_t n = PHP_HONE_NODE_HEAD + node->declared;
 	size_t size = php_hone_record_size(HT_MIN_MASK, n, true), shape;
 
 	if (EXPECTED(class->build == builder->build)) {
-		if (UNEXPECTED(!php_hone_reserve(builder, arrays, size)))
-			return false;
-		memcpy(arrays->bytes + arrays->used,
-			arrays->bytes + class->node, head);
-		arrays->used += size;
-		return true;
+		void *list = php_hone_add(builder, &builder->arrays, size);
+		if (EXPECTED(list != NULL))
+			memcpy(list, php_hone_record_at(builder, class->node),
+				head);
+		return list != NULL;
 	}
 	if (php_hone_begin_list(builder, n) == NULL)
 		return false;
-	shape = arrays->used;
+	shape = builder->arrays.used;
 	class->build = builder->build;
 	/* The table of shared arrays has the classes that lost their place. */
 	if (builder->met_classes.replaced != builder->build ||
-		!php_hone_shared_find(builder, (const void *)ce, &shape))
+		!php_hone_shared_find(builder, ce, &shape))
 		put_shape(builder, ce, node->kind, node->declared);
 	php_hone_put(&php_hone_elements_at(
 			     builder, node->record)[PHP_HONE_NODE_SHAPE],
@@ -949,7 +943,7 @@ put_properties(struct php_hone_builder *builder, const struct node *node,
 		if (UNEXPECTED(has_ended(builder)))
 			return;
 	}
-	((zend_array *)(builder->arrays.bytes + node->record))->nNumOfElements =
+	php_hone_record_at(builder, node->record)->nNumOfElements =
 		PHP_HONE_NODE_HEAD + node->declared - undefined;
 }
 
@@ -996,9 +990,7 @@ build_member(struct php_hone_builder *builder, const zend_array *next,
 	}
 	build_array(builder, next, depth, true);
 	if (builder->graph.markers != markers && !has_ended(builder))
-		php_hone_graph_array(builder,
-			(zend_array *)(builder->arrays.bytes + record),
-			(zval *)(builder->arrays.bytes + element));
+		php_hone_graph_array(builder, record, element);
 }
 
 static void
@@ -1065,7 +1057,7 @@ static enum php_hone_built
 build_root_array(
 	struct php_hone_builder *builder, const zend_array *array, bool once)
 {
-	size_t at;
+	size_t at = 0;
 
 	begin_build(builder);
 	/* The keys of one table differ, and most tables without arrays in them

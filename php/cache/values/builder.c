@@ -106,9 +106,9 @@ grow_shared(struct php_hone_builder *builder)
 	return true;
 }
 
-/* As php_hone_shared_find(). */
-static zend_always_inline bool
-find_or_enter(struct php_hone_builder *builder, const void *address, size_t *at)
+bool
+php_hone_shared_find(
+	struct php_hone_builder *builder, const void *address, size_t *at)
 {
 	struct php_hone_met_arrays *met = &builder->met_arrays;
 	struct php_hone_shared *entry;
@@ -127,21 +127,6 @@ find_or_enter(struct php_hone_builder *builder, const void *address, size_t *at)
 	entry->at = (uint32_t)(*at / 8);
 	met->n++;
 	return false;
-}
-
-bool
-php_hone_shared_find(
-	struct php_hone_builder *builder, const zend_array *array, size_t *at)
-{
-	*at = builder->arrays.used;
-	return find_or_enter(builder, array, at);
-}
-
-void
-php_hone_shared_put(
-	struct php_hone_builder *builder, const void *class, size_t at)
-{
-	find_or_enter(builder, class, &at);
 }
 
 /* PHP uses the handles of freed objects again, so that the largest one is near

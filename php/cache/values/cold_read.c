@@ -344,7 +344,7 @@ record_pointer(const struct reader *reader, size_t at)
 static zend_array *
 record_at(const struct reader *reader, size_t at)
 {
-	return (zend_array *)(reader->builder->arrays.bytes + at);
+	return php_hone_record_at(reader->builder, at);
 }
 
 /* Begin a table, without its index. Returns NULL after a problem. */
@@ -598,14 +598,6 @@ read_keys(struct reader *reader, Bucket *buckets, uint32_t n, zend_long *next)
 /* Longer keys are not copied to another value. */
 #define FIRST_MOST 2048
 
-/* Where the keys of a first table are kept. It has two bytes at least. */
-static zend_always_inline struct php_hone_cold_first *
-first_of(const struct reader *reader, uint32_t n)
-{
-	return &reader->cold->firsts[(n + reader->at[0] + reader->at[1]) %
-				     PHP_HONE_COLD_FIRSTS];
-}
-
 /* Copies the keys of another value's first table, if their bytes are equal. */
 static zend_always_inline bool
 copy_first(struct reader *reader, const struct php_hone_cold_first *first,
@@ -687,7 +679,10 @@ read_new_keys(struct reader *reader, uint32_t n, struct keys *keys)
 	Bucket *buckets;
 
 	if (reader->direct && reader->cold->strings.used == 0) {
-		first = first_of(reader, n);
+		/* The table has two bytes at least. */
+		first = &reader->cold
+				 ->firsts[(n + reader->at[0] + reader->at[1]) %
+					  PHP_HONE_COLD_FIRSTS];
 		if (copy_first(reader, first, n, &keys->next))
 			return true;
 	}
@@ -1239,8 +1234,7 @@ end_level(struct reader *reader)
 	if (level->node != 0)
 		end_node(reader, level);
 	else if (builder->graph.markers != level->markers)
-		php_hone_graph_array(builder, record,
-			(zval *)(builder->arrays.bytes + level->element));
+		php_hone_graph_array(builder, level->record, level->element);
 	reader->cold->levels.used -= sizeof *level;
 }
 

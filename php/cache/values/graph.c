@@ -6,28 +6,26 @@ bool
 php_hone_append(struct php_hone_builder *builder,
 	struct php_hone_buffer *buffer, size_t number)
 {
-	size_t *at = php_hone_buffer_add(buffer, sizeof(number));
+	size_t *at = php_hone_add(builder, buffer, sizeof(number));
 
 	if (at != NULL)
 		*at = number;
-	else
-		builder->refused = PHP_HONE_REFUSED_MEMORY;
 	return at != NULL;
 }
 
 void
 php_hone_graph_array(
-	struct php_hone_builder *builder, zend_array *record, zval *element)
+	struct php_hone_builder *builder, size_t record, size_t element)
 {
 	size_t number = builder->graph.paths.used / sizeof(size_t);
-	size_t at = (size_t)((unsigned char *)record - builder->arrays.bytes);
+	zval *to = (zval *)(builder->arrays.bytes + element);
 
-	if (!php_hone_append(builder, &builder->graph.paths, at))
+	if (!php_hone_append(builder, &builder->graph.paths, record))
 		return;
 	/* For later elements with this array. finish_list() resets it to 0. */
-	record->nInternalPointer = (uint32_t)number + 1;
-	php_hone_put_marker(
-		builder, element, ~(zend_long)number, element->u2.next);
+	php_hone_record_at(builder, record)->nInternalPointer =
+		(uint32_t)number + 1;
+	php_hone_put_marker(builder, to, ~(zend_long)number, Z_NEXT_P(to));
 }
 
 /* Element `at` of the directory becomes a list of these numbers, which are
@@ -54,7 +52,7 @@ finish_list(struct php_hone_builder *builder,
 	for (uint32_t i = 0; i < n; i++) {
 		php_hone_put(&elements[i], type, (zend_long)numbers[i], 0);
 		if (type == IS_ARRAY)
-			((zend_array *)(builder->arrays.bytes + numbers[i]))
+			php_hone_record_at(builder, numbers[i])
 				->nInternalPointer = 0;
 	}
 	php_hone_put(&php_hone_elements_at(builder, 0)[at], IS_ARRAY,

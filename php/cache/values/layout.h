@@ -94,23 +94,21 @@ php_hone_buffer_reserve(struct php_hone_buffer *buffer, size_t size)
 static zend_always_inline void *
 php_hone_buffer_add(struct php_hone_buffer *buffer, size_t size)
 {
+	size_t at = buffer->used;
+
 	if (UNEXPECTED(!php_hone_buffer_reserve(buffer, size)))
 		return NULL;
-	buffer->used += size;
-	return buffer->bytes + buffer->used - size;
+	buffer->used = at + size;
+	return buffer->bytes + at;
 }
 
 /*
- * Look for an array with several references. If the array has a record, returns
- * true and sets *at. Otherwise enters the array, for a record that begins at
- * the end of builder->arrays.
+ * Look for an array with several references, or a class that lost its place.
+ * Returns true, and sets *at, if the data has its record or shape. Otherwise
+ * enters it, for a record at *at.
  */
 bool php_hone_shared_find(
-	struct php_hone_builder *builder, const zend_array *array, size_t *at);
-
-/* Enter a class whose shape begins at `at`. */
-void php_hone_shared_put(
-	struct php_hone_builder *builder, const void *class, size_t at);
+	struct php_hone_builder *builder, const void *address, size_t *at);
 
 /* Make builder->met_objects.numbered longer than `handle`. On failure, returns
  * false and sets builder->refused. */

@@ -8,15 +8,28 @@
 /* zend_array.pDestructor of a record whose elements are being written. */
 #define PHP_HONE_INCOMPLETE ((dtor_func_t)(uintptr_t)1)
 
-/* If memory is exhausted, returns false, and the build ends. */
-static zend_always_inline bool
-php_hone_reserve(struct php_hone_builder *builder,
-	struct php_hone_buffer *buffer, size_t size)
+/* New bytes at the end of a buffer. If memory is exhausted, returns NULL, and
+ * the build ends. */
+static zend_always_inline void *
+php_hone_add(struct php_hone_builder *builder, struct php_hone_buffer *buffer,
+	size_t size)
 {
-	if (EXPECTED(php_hone_buffer_reserve(buffer, size)))
-		return true;
-	builder->refused = PHP_HONE_REFUSED_MEMORY;
-	return false;
+	void *at;
+
+	if (UNEXPECTED(!php_hone_buffer_reserve(buffer, size))) {
+		builder->refused = PHP_HONE_REFUSED_MEMORY;
+		return NULL;
+	}
+	at = buffer->bytes + buffer->used;
+	buffer->used += size;
+	return at;
+}
+
+/* The record at this offset. */
+static zend_always_inline zend_array *
+php_hone_record_at(const struct php_hone_builder *builder, size_t at)
+{
+	return (zend_array *)(builder->arrays.bytes + at);
 }
 
 /* Sets the type of a value and the 32 bits that PHP keeps beside the type. */
@@ -69,13 +82,11 @@ php_hone_record_head(
 static zend_always_inline zval *
 php_hone_begin_list(struct php_hone_builder *builder, uint32_t n)
 {
-	size_t size = php_hone_record_size(HT_MIN_MASK, n, true);
-	zend_array *record;
+	zend_array *record = php_hone_add(builder, &builder->arrays,
+		php_hone_record_size(HT_MIN_MASK, n, true));
 
-	if (UNEXPECTED(!php_hone_reserve(builder, &builder->arrays, size)))
+	if (UNEXPECTED(record == NULL))
 		return NULL;
-	record = (zend_array *)(builder->arrays.bytes + builder->arrays.used);
-	builder->arrays.used += size;
 	php_hone_record_head(record, HASH_FLAG_STATIC_KEYS | HASH_FLAG_PACKED,
 		HT_MIN_MASK, n);
 	record->nNumOfElements = n;
@@ -91,8 +102,7 @@ static zend_always_inline zval *
 php_hone_elements_at(const struct php_hone_builder *builder, size_t record)
 {
 	return php_hone_record_elements(
-		(const zend_array *)(builder->arrays.bytes + record),
-		HT_MIN_MASK);
+		php_hone_record_at(builder, record), HT_MIN_MASK);
 }
 
 /* For two copies. zend_string_equals() needs PHP, and this folder has only
@@ -113,9 +123,9 @@ bool php_hone_append(struct php_hone_builder *builder,
 zval *php_hone_graph_begin(struct php_hone_builder *builder);
 /* Write the lists of the directory. */
 void php_hone_graph_end(struct php_hone_builder *builder);
-/* Enter an array that has objects, and replace the element that leads to it by
- * a marker. */
+/* Enter the array at offset `record`, which has objects, and replace the
+ * element that leads to it by a marker. */
 void php_hone_graph_array(
-	struct php_hone_builder *builder, zend_array *record, zval *element);
+	struct php_hone_builder *builder, size_t record, size_t element);
 
 #endif
