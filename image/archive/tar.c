@@ -245,12 +245,6 @@ tar_begins(const unsigned char *head, size_t length)
 	       checksum_holds((const struct header *)(const void *)head);
 }
 
-static bool
-is_gnu(const struct header *h)
-{
-	return memcmp(h->magic, gnu_magic, sizeof(gnu_magic)) == 0;
-}
-
 static char *
 header_name(const struct header *h)
 {
@@ -659,7 +653,9 @@ set_file(struct tar *tar, const struct header *h, struct extra *extra,
 	int rc = 0;
 
 	member->sparse = extra->sparse || h->type == 'S';
-	if (h->type == 'S' && (extra->sparse || !is_gnu(h)))
+	if (h->type == 'S' &&
+		(extra->sparse ||
+			memcmp(h->magic, gnu_magic, sizeof(gnu_magic)) != 0))
 		why = "is not one of GNU tar";
 	else if (h->type == 'S' &&
 		 !parse_number(h->u.gnu.real_size, 12, &member->size))
@@ -736,46 +732,34 @@ finish_member(struct tar *tar, const struct header *h, struct extra *extra,
 	return rc < 0 ? rc : pass(tar, member->from, err);
 }
 
-static int
-check_rest(struct tar *tar, unsigned char *buf, struct image_error *err)
-{
-	struct image_store *store = tar->store;
-	uint64_t reached = 1;
-
-	for (uint64_t at = tar->at; reached; at += reached) {
-		bool hole = false;
-		int rc = 0;
-		if (!store->forward && at < store->size)
-			rc = image_store_extent(store, at, store->size - at,
-				&reached, &hole, err);
-		if (rc == 0 && hole)
-			continue;
-		if (rc == 0)
-			rc = image_store_reach(store, at, STEP, &reached, err);
-		if (rc == 0)
-			rc = image_store_read(
-				store, at, buf, (size_t)reached, err);
-		if (rc < 0)
-			return rc;
-		if (!hone_buffer_is_zero(buf, (size_t)reached))
-			return fail_at(tar, at, "what follows its end",
-				"is not zero", err);
-		image_store_release(store, at, reached);
-	}
-	return 0;
-}
-
 /* The end is two blocks of zeros, and what programs pad with zeros. */
 static int
 check_end(struct tar *tar, struct image_error *err)
 {
+	struct image_store *store = tar->store;
 	unsigned char *buf = malloc(STEP);
+	uint64_t reached = 1;
 
 	if (!buf)
 		return image_no_memory(err);
 	int rc = read_at(tar, tar->at, buf, 2 * TAR_BLOCK, err);
-	if (rc == 0)
-		rc = check_rest(tar, buf, err);
+	for (uint64_t at = tar->at; rc == 0 && reached; at += reached) {
+		bool hole = false;
+		if (!store->forward && at < store->size)
+			rc = image_store_extent(store, at, store->size - at,
+				&reached, &hole, err);
+		if (rc < 0 || hole)
+			continue;
+		rc = image_store_reach(store, at, STEP, &reached, err);
+		if (rc == 0)
+			rc = image_store_read(
+				store, at, buf, (size_t)reached, err);
+		if (rc == 0 && !hone_buffer_is_zero(buf, (size_t)reached))
+			rc = fail_at(tar, at, "what follows its end",
+				"is not zero", err);
+		if (rc == 0)
+			image_store_release(store, at, reached);
+	}
 	free(buf);
 	return rc;
 }

@@ -46,17 +46,6 @@ rounds_of_name(const struct image_store *store, struct rounds *rounds,
 	return 0;
 }
 
-static void
-rounds_of_user(const struct image_open *how, struct rounds *rounds)
-{
-	if (how->packing == IMAGE_PACKING_NONE)
-		return;
-	rounds->list[rounds->count++] = how->packing;
-	for (unsigned i = 0;
-		i < IMAGE_ROUNDS - 1 && how->inner[i] > IMAGE_PACKING_NONE; i++)
-		rounds->list[rounds->count++] = how->inner[i];
-}
-
 bool
 image_bytes_decide(
 	const struct image_store *store, const struct image_open *how)
@@ -70,20 +59,6 @@ image_bytes_decide(
 }
 
 static int
-round_of_bytes(struct image_store *store, struct rounds *rounds,
-	struct image_error *err)
-{
-	int rc = image_store_head(store, err);
-
-	if (rc < 0)
-		return rc;
-	rounds->list[0] =
-		image_unpack_by_magic(store->head, store->head_length);
-	rounds->count = rounds->list[0] != IMAGE_PACKING_NONE;
-	return 0;
-}
-
-static int
 choose(struct image_store *store, const struct image_open *how,
 	struct rounds *rounds, struct image_error *err)
 {
@@ -91,15 +66,28 @@ choose(struct image_store *store, const struct image_open *how,
 
 	/* The suffixes of a member decide, whatever the user chose for the
 	 * archive. */
-	if (store->member && how->packing == IMAGE_PACKING_NONE)
-		return 0;
-	if (store->member || how->packing == IMAGE_PACKING_AUTO)
+	if (store->member)
+		return how->packing == IMAGE_PACKING_NONE
+			       ? 0
+			       : rounds_of_name(store, rounds, err);
+	if (how->packing == IMAGE_PACKING_AUTO)
 		rc = rounds_of_name(store, rounds, err);
-	else
-		rounds_of_user(how, rounds);
-	if (rc == 0 && rounds->count == 0 && !store->member &&
-		image_bytes_decide(store, how))
-		rc = round_of_bytes(store, rounds, err);
+	else if (how->packing != IMAGE_PACKING_NONE) {
+		rounds->list[0] = how->packing;
+		for (unsigned n = 1; n < IMAGE_ROUNDS; n++)
+			rounds->list[n] = how->inner[n - 1];
+		do
+			rounds->count++;
+		while (rounds->count < IMAGE_ROUNDS &&
+			rounds->list[rounds->count] > IMAGE_PACKING_NONE);
+	}
+	if (rc < 0 || rounds->count || !image_bytes_decide(store, how))
+		return rc;
+	rc = image_store_head(store, err);
+	if (rc == 0)
+		rounds->list[0] =
+			image_unpack_by_magic(store->head, store->head_length);
+	rounds->count = rc == 0 && rounds->list[0] != IMAGE_PACKING_NONE;
 	return rc;
 }
 

@@ -269,22 +269,6 @@ read_behind(struct vmdk_walk *w, void *to, size_t bytes)
 	return rc;
 }
 
-/* Keep the entries of a table until the directory comes. */
-static int
-keep(struct vmdk_walk *w, struct passed *p, const uint32_t *entries)
-{
-	if (w->n_kept++ == MAX_KEPT)
-		return image_fail(&w->err, name_of(w), -EFBIG,
-			"comes as a stream, and has more than %d grain tables "
-			"that are not behind their grains" WRITE_FIRST,
-			MAX_KEPT);
-	p->entries = malloc(table_bytes(w));
-	if (!p->entries)
-		return image_no_memory(&w->err);
-	memcpy(p->entries, entries, table_bytes(w));
-	return 0;
-}
-
 /* A grain table of the image: it is expected behind its grains. */
 static int
 add_table(struct vmdk_walk *w)
@@ -307,11 +291,21 @@ add_table(struct vmdk_walk *w)
 		return rc;
 	struct passed *p = &w->passed[w->n_passed];
 	*p = (struct passed){.sector = (uint32_t)sector, .known = w->known};
-	if (!w->tables[last] ||
-		memcmp(entries, w->tables[last], table_bytes(w)) != 0)
-		rc = keep(w, p, entries);
-	w->n_passed += rc == 0;
-	return rc;
+	w->n_passed++;
+	if (w->tables[last] &&
+		memcmp(entries, w->tables[last], table_bytes(w)) == 0)
+		return 0;
+	/* The entries are kept until the directory comes. */
+	if (w->n_kept++ == MAX_KEPT)
+		return image_fail(&w->err, name_of(w), -EFBIG,
+			"comes as a stream, and has more than %d grain tables "
+			"that are not behind their grains" WRITE_FIRST,
+			MAX_KEPT);
+	p->entries = malloc(table_bytes(w));
+	if (!p->entries)
+		return image_no_memory(&w->err);
+	memcpy(p->entries, entries, table_bytes(w));
+	return 0;
 }
 
 static int
