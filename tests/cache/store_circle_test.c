@@ -12,17 +12,21 @@
 #define MOST 5
 
 static struct php_hone_store *store;
+static struct php_hone_member a, b;
 
 FIXTURE(setup)
 {
 	alarm(WATCHDOG);
 	/* Keys are in several shards. */
 	store = make_store((size_t)4 << 20, 4);
-	return 0;
+	assert_ok(php_hone_member_join(&a, store));
+	return php_hone_member_join(&b, store);
 }
 
 FIXTURE(teardown)
 {
+	php_hone_member_leave(&a);
+	php_hone_member_leave(&b);
 	php_hone_store_unmap(store);
 	alarm(0);
 	return 0;
@@ -111,22 +115,6 @@ STORE_TEST(who_waits_for_a_circle_waits)
 
 /* ---- what is not a circle, and processes that end ---- */
 
-static struct php_hone_member a, b;
-
-static void
-join_both(void)
-{
-	assert_ok(php_hone_member_join(&a, store));
-	assert_ok(php_hone_member_join(&b, store));
-}
-
-static void
-leave_both(void)
-{
-	php_hone_member_leave(&a);
-	php_hone_member_leave(&b);
-}
-
 static int
 wait_for(struct php_hone_member *member, const char *name)
 {
@@ -143,7 +131,6 @@ seems_to_wait(const struct php_hone_member *member, const char *name)
 
 STORE_TEST(who_still_seems_to_wait_closes_no_circle)
 {
-	join_both();
 	assert_ok(claim(&a, "a", 100));
 	assert_ok(claim(&b, "b", 100));
 	seems_to_wait(&b, "a");
@@ -155,7 +142,6 @@ STORE_TEST(who_still_seems_to_wait_closes_no_circle)
 	assert_ok(claim(&a, "a", 100));
 	assert_int_equal(wait_for(&b, "a"), -ETIMEDOUT);
 	assert_int_equal(wait_for(&a, "b"), -ETIMEDOUT);
-	leave_both();
 }
 
 /* Claims "c" and waits for "a". */
@@ -172,7 +158,6 @@ claim_and_wait_for_a(struct php_hone_member *child)
 STORE_TEST(the_dead_close_no_circle)
 {
 	skip_if_nobody_can_be_killed();
-	join_both();
 	assert_ok(claim(&a, "a", 100));
 	assert_ok(claim(&b, "b", 100));
 	pid_t pid = fork_member(store, claim_and_wait_for_a);
@@ -185,12 +170,10 @@ STORE_TEST(the_dead_close_no_circle)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(wait_for(&a, "b"), -ETIMEDOUT);
 	assert_int_equal(wait_for(&a, "c"), 0);
-	leave_both();
 }
 
 STORE_TEST(a_slot_that_is_taken_anew_waits_for_nothing)
 {
-	join_both();
 	assert_ok(claim(&a, "a", 100));
 	struct php_hone_slot *slot = b.slot;
 	seems_to_wait(&b, "a");
@@ -199,5 +182,4 @@ STORE_TEST(a_slot_that_is_taken_anew_waits_for_nothing)
 	assert_ptr_equal(b.slot, slot);
 	assert_ok(claim(&b, "b", 100));
 	assert_int_equal(wait_for(&a, "b"), -ETIMEDOUT);
-	leave_both();
 }

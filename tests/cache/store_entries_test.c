@@ -307,9 +307,8 @@ ENTRIES_TEST(free_neighbours_are_joined_when_the_figures_are_read)
 {
 	for (unsigned i = 0; i < 4000; i++)
 		assert_ok(put(m, numbered("k", i % 1500), i, 50 + i % 700));
-	for (unsigned i = 0; i < 1500; i++) {
+	for (unsigned i = 0; i < 1500; i++)
 		(void)erase(m, numbered("k", i));
-	}
 	struct php_hone_store_info info = info_of(m);
 	assert_int_equal(info.entries, 0);
 	assert_int_equal(info.retired, 0);
@@ -321,9 +320,8 @@ ENTRIES_TEST(free_neighbours_are_joined_when_a_large_value_is_stored)
 	struct php_hone_store_info info = info_of(m);
 	for (unsigned i = 0; i < 1500; i++)
 		assert_ok(put(m, numbered("k", i), i, 50 + i % 700));
-	for (unsigned i = 0; i < 1500; i++) {
+	for (unsigned i = 0; i < 1500; i++)
 		assert_ok(erase(m, numbered("k", i)));
-	}
 	assert_ok(put(m, "large", 0, info.largest_value));
 	assert_int_equal(info_of(m).evictions, 0);
 }

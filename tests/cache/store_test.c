@@ -210,9 +210,7 @@ TEST(wrong_attributes_are_refused)
 MEMBER_TEST(cancelled_blocks_are_free_again)
 {
 	struct php_hone_member *m = *state;
-	struct php_hone_store_info before;
-	struct php_hone_store_info info;
-	before = info_of(m);
+	struct php_hone_store_info before = info_of(m), info;
 	struct php_hone_key key = key_of("k");
 	struct php_hone_entry *entry;
 	for (size_t bytes = 10; bytes < 1000000; bytes *= 100) {
