@@ -130,8 +130,8 @@ count_in_memory(struct qcow2_space *s)
 	/* Each count is 0 before, so that one bit makes it 1. */
 	for (; s->counted < end; s->counted++) {
 		unsigned char bit;
-		s->blocks[qcow2_first_bit(order, s->counted - first, &bit)] |=
-			bit;
+		uint64_t at = qcow2_first_bit(order, s->counted - first, &bit);
+		s->blocks[at] |= bit;
 	}
 }
 
