@@ -29,7 +29,6 @@ struct class_of {
 };
 
 struct making {
-	const zval *directory;
 	const zval *nodes; /* of the objects */
 	uint32_t n_objects;
 	const zval *lists; /* the arrays with objects */
@@ -365,7 +364,6 @@ static enum made
 complete(struct making *making, zend_object *object, const zval *node)
 {
 	const struct class_of *of = class_of(making, node);
-	uint32_t n = of->declared;
 	const zval *properties = &node[PHP_HONE_NODE_PROPERTIES];
 	const zval *from = node + PHP_HONE_NODE_HEAD;
 	zval array;
@@ -374,7 +372,7 @@ complete(struct making *making, zend_object *object, const zval *node)
 		put_made(making, &array, Z_LVAL_P(properties));
 		object->properties = Z_ARR(array);
 	}
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < of->declared; i++) {
 		zval *to = &object->properties_table[i];
 		if (Z_TYPE(from[i]) != IS_OBJECT)
 			continue;
@@ -550,9 +548,8 @@ call_all(struct making *making)
 }
 
 static enum made
-make(struct making *making, zval *value)
+make(struct making *making, const zval *root, zval *value)
 {
-	const zval *root = &making->directory[PHP_HONE_VALUE_AT];
 	enum made result = look_up_all(making);
 
 	if (result != MADE)
@@ -571,11 +568,8 @@ make(struct making *making, zval *value)
 	return result;
 }
 
-/*
- * The setting is read by its name: the offset of BG(unserialize_max_depth)
- * depends on _REENTRANT, and a PHP with threads may define _REENTRANT while
- * this file does not.
- */
+/* By its name: the offset of BG(unserialize_max_depth) depends on _REENTRANT,
+ * which a PHP with threads may define while this file does not. */
 static zend_long
 most_depth(void)
 {
@@ -618,7 +612,6 @@ php_hone_objects_make(const zend_array *directory, zval *value)
 {
 	const zval *head = directory->arPacked;
 	struct making making = {
-		.directory = head,
 		.n_shapes = (uint32_t)Z_LVAL(head[PHP_HONE_SHAPES_AT]),
 	};
 	enum made result = DOUBT;
@@ -637,7 +630,7 @@ php_hone_objects_make(const zend_array *directory, zval *value)
 			making.n_arrays, sizeof(*making.arrays), 0);
 		making.marked = safe_emalloc(
 			making.n_objects, sizeof(*making.marked), 0);
-		result = make(&making, value);
+		result = make(&making, &head[PHP_HONE_VALUE_AT], value);
 		efree(making.marked);
 		efree(making.arrays);
 		efree(making.objects);

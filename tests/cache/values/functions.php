@@ -3,7 +3,6 @@
 // Every function of PHP that takes an array or a string gets values in memory
 // that cannot be written. A write ends the process.
 require __DIR__ . '/support.php';
-require __DIR__ . '/random.php';
 
 // What ends the script, waits, needs a terminal, changes the machine or the
 // process, or prints pages.
