@@ -80,8 +80,9 @@ HONE_API uint64_t hone_cpu_feature_by_name(const char *name, size_t length);
  * :return: bytes;
  *          0 if the level does not exist or is unknown.
  *
- * The first call reads Linux's sysfs. In a virtual machine the host decides
- * what it has.
+ * The first call for a level reads Linux's sysfs, below /sys; if it cannot, the
+ * result is 0 from then on. In a virtual machine the host decides what sysfs
+ * has.
  */
 HONE_API size_t hone_cpu_cache_size(unsigned level);
 
