@@ -35,7 +35,7 @@ HEADER = """
 /*
  * libhone {version} as two files: see the head of hone.c.
  */
-#if !defined(HONE_API) && defined(__GNUC__)
+#ifndef HONE_API
 /* Another copy, and libhone.so, may be in the same process. */
 #define HONE_API __attribute__((visibility("hidden")))
 #endif

@@ -23,7 +23,8 @@ hone_ring_recover(struct hone_ring *ring, void *substitute)
 			__atomic_load_n(&ends_of(ring)[position & ring->mask],
 				__ATOMIC_RELAXED);
 
-		/* A call that finished has left a mark at its first place. */
+		/* A call that finished has left a mark at its first place. One
+		 * of an earlier lap is out of this range. */
 		if (end - position - 1 <= ring->mask) {
 			position = end;
 			continue;

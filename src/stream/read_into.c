@@ -2,9 +2,9 @@
 /*
  * One whole file from a descriptor into memory of the caller.
  *
- * hone_read_into() and hone_read_sized() save only three registers: what needs
- * more than one read() is a function of its own. This matters for PHP's
- * file_get_contents() of 12 bytes, which takes 700 instructions.
+ * hone_read_into() saves only three registers: what needs more than one read()
+ * is a function of its own. This matters for PHP's file_get_contents() of 12
+ * bytes, which takes 700 instructions.
  */
 #include <assert.h>
 #include <errno.h>
