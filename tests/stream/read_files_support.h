@@ -126,7 +126,14 @@ try_uring(void)
 static inline unsigned
 ways_to_read(void)
 {
-	return try_uring() == 0 ? HONE_BATCH_URING + 1 : HONE_BATCH_URING;
+	static bool told;
+	int error = try_uring();
+
+	if (error && !told) {
+		print_message("# no io_uring here: %s\n", strerror(-error));
+		told = true;
+	}
+	return error ? HONE_BATCH_URING : HONE_BATCH_URING + 1;
 }
 
 static inline void
