@@ -24,6 +24,7 @@
  */
 #include "../php_hone.h"
 #include "ext/standard/file.h"
+#include "ext/standard/php_filestat.h"
 
 void php_hone_fileread_minit(int type);
 void php_hone_fileread_rinit(void);
