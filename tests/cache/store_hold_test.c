@@ -2,25 +2,35 @@
 /* What a reader does not hold back: walks, tags, fetches that end soon; and
  * what is done before it holds back too much. */
 #include <time.h>
+#include "index.h"
 #include "store_support.h"
 
-/* The fetch or the request of the reader ends in the n-th pause of a store,
- * which is without the mutex. */
-static unsigned pauses, end_at, leave_at;
+/* The fetch of the reader ends while a store waits for the n-th time. */
+static unsigned waits, end_at;
+/* The request of the reader ends in the n-th pause without the mutex. */
+static unsigned pauses, leave_at;
 
 STANDS_FOR(int, nanosleep, const struct timespec *time, struct timespec *left)
 {
-	(void)time, (void)left;
+	(void)left;
+	if (time->tv_nsec < 1000000) {
+		if (++waits == end_at)
+			php_hone_fetch_end(&reader);
+		return 0;
+	}
+	/* A failed assertion would keep the mutex, and the teardown hang. */
+	struct php_hone_shard *shard = &reader.store->shards[0];
+	if (!php_hone_trylock(&reader, shard))
+		return 0;
+	php_hone_unlock(shard);
 	if (++pauses == leave_at)
 		php_hone_member_unpin(&reader);
-	if (pauses == end_at)
-		php_hone_fetch_end(&reader);
 	return 0;
 }
 
 FIXTURE(setup)
 {
-	pauses = end_at = leave_at = 0;
+	waits = end_at = pauses = leave_at = 0;
 	pair_setup(state);
 	php_hone_member_pin(&reader);
 	return 0;
@@ -70,7 +80,7 @@ STORE_TEST(a_fetch_of_a_tagged_entry_holds_its_chain_alone)
 	fill();
 	/* A value as large as can be would need the entry's place. */
 	assert_ok(put(&writer, "large", 1, 1000000));
-	assert_int_equal(pauses, 0);
+	assert_int_equal(waits, 0);
 	assert_true(is_whole(found, &number) && number == 7);
 	php_hone_fetch_end(&reader);
 }
@@ -81,7 +91,39 @@ STORE_TEST(a_store_waits_for_a_fetch_that_may_have_anything)
 	php_hone_fetch_begin(&reader);
 	end_at = 3;
 	assert_int_equal(put_largest(), 0);
-	assert_int_equal(pauses, 3);
+	assert_int_equal(waits, 3);
+}
+
+/* Until nothing more can be stored. What was evicted is held back. */
+static void
+fill_beside_a_fetch(void)
+{
+	unsigned i = 0;
+	php_hone_fetch_begin(&reader);
+	while (put(&writer, numbered("k", i), i, 0) == 0)
+		assert_in_range(++i, 0, 100000);
+	time_passes(100);
+	waits = pauses = 0;
+	end_at = 1;
+}
+
+STORE_TEST(a_claim_waits_for_a_fetch_that_may_have_anything)
+{
+	fill_beside_a_fetch();
+	assert_ok(claim(&writer, "claimed", 10));
+	assert_int_equal(waits, 1);
+	assert_int_equal(pauses, 0);
+}
+
+STORE_TEST(a_tag_waits_for_a_fetch_that_may_have_anything)
+{
+	struct php_hone_key key = key_of("tagged"), tag = key_of("tag");
+	struct php_hone_room room = {
+		.key = &key, .data = 100, .tags = &tag, .n_tags = 1};
+	fill_beside_a_fetch();
+	assert_ok(put_room(&writer, &room, 7));
+	assert_int_equal(waits, 1);
+	assert_int_equal(pauses, 0);
 }
 
 STORE_TEST(a_store_does_not_wait_for_long)
@@ -89,6 +131,7 @@ STORE_TEST(a_store_does_not_wait_for_long)
 	fill();
 	php_hone_fetch_begin(&reader);
 	assert_int_equal(put_largest(), -ENOMEM);
+	assert_in_range(waits, 1, 200);
 	assert_in_range(pauses, 1, 20);
 	php_hone_fetch_end(&reader);
 }

@@ -19,11 +19,13 @@
  *	evict         the hand, for a small value; then windows: neighbours
  *	              that are evicted together
  *	no new pins   all slots are closed; evict again
- *	fail
+ *	wait          1 ms at most for fetches in progress, with the mutex;
+ *evict again fail
  *
- * publish.c then waits for requests that end. The reasons:
+ * For a value, publish.c then waits for requests that end. The reasons:
  * docs/design/cache.md, "Eviction".
  */
+#include <time.h>
 #include "arena.h"
 #include "epoch.h"
 #include "index.h"
@@ -32,6 +34,9 @@
 
 /* From this number of held entries on, another look at them pays. */
 #define HELD_AT 256
+/* A store waits for fetches so often, and each time at least so long. */
+#define PATIENCE 8
+#define PATIENCE_NS 20000
 /* After each 1/CLOSE_PAUSE of a shard that is stored, php_hone_hold_back_less()
  * checks whether all slots must be closed. */
 #define CLOSE_PAUSE 128
@@ -97,6 +102,28 @@ php_hone_reclaim_all(struct php_hone_shard *shard)
 	shard->reclaim_at = 2 * shard->n_held + HELD_AT;
 	if (php_hone_much_is_held(shard))
 		php_hone_readers_close(shard->store, PHP_HONE_CLOSE_AFTER);
+}
+
+/*
+ * A fetch that looks at more than one chain holds back all that was retired. It
+ * ends within microseconds, unless its process has lost the CPU. Returns false
+ * if there was no such fetch.
+ */
+static bool
+wait_and_reclaim(struct php_hone_shard *shard)
+{
+	const struct timespec a_moment = {.tv_nsec = PATIENCE_NS};
+	struct php_hone_readers readers;
+	unsigned waits = 0;
+	for (; waits < PATIENCE; waits++) {
+		php_hone_readers_look(shard->store, &readers);
+		if (readers.anywhere == UINT64_MAX)
+			break;
+		nanosleep(&a_moment, NULL);
+	}
+	if (waits > 0)
+		php_hone_reclaim_all(shard);
+	return waits > 0;
 }
 
 void
@@ -674,7 +701,10 @@ force_room(struct php_hone_member *member, struct php_hone_shard *shard,
 		php_hone_readers_keep_nothing(shard->store);
 	else
 		php_hone_readers_close(shard->store, 0);
-	return room_by_eviction(shard, units);
+	offset = room_by_eviction(shard, units);
+	if (offset == 0 && wait_and_reclaim(shard))
+		offset = room_by_eviction(shard, units);
+	return offset;
 }
 
 /* The member that evicts the first value of the store reports this. */
