@@ -80,42 +80,31 @@ php_hone_store_info(
 
 /* ---- who holds back what ---- */
 
-static size_t
-bytes_had(const struct php_hone_store *store, uint32_t list,
-	const struct php_hone_readers *readers)
+/* Slots for which one walk over the lists is enough. Each takes 1.4 KB of the
+ * stack. */
+#define TOGETHER 16
+
+struct share {
+	struct php_hone_readers readers;
+	struct php_hone_holder holder;
+};
+
+static void
+add_list(const struct php_hone_store *store, uint32_t list,
+	struct share *shares, unsigned n)
 {
-	size_t bytes = 0;
 	while (list != 0) {
 		const struct php_hone_entry *entry =
 			php_hone_entry_at(store, list);
-		if (php_hone_readers_have(store, readers, entry,
-			    php_hone_get64(&entry->retired)))
-			bytes += php_hone_word_units(entry->block) *
-				 PHP_HONE_UNIT;
+		uint64_t retired = php_hone_get64(&entry->retired);
+		for (unsigned i = 0; i < n; i++)
+			if (php_hone_readers_have(
+				    store, &shares[i].readers, entry, retired))
+				shares[i].holder.bytes +=
+					php_hone_word_units(entry->block) *
+					PHP_HONE_UNIT;
 		list = entry->link;
 	}
-	return bytes;
-}
-
-/* What a slot holds back in all shards. */
-static size_t
-holds_back(struct php_hone_member *member, uint32_t slot)
-{
-	struct php_hone_store *store = member->store;
-	struct php_hone_readers readers;
-	size_t bytes = 0;
-	php_hone_readers_look_at(store, slot, slot + 1, &readers);
-	if (readers.min_pin == UINT64_MAX)
-		return 0;
-	for (unsigned i = 0; i < store->n_shards; i++) {
-		struct php_hone_shard *shard = &store->shards[i];
-		if (!php_hone_lock(member, shard))
-			continue;
-		bytes += bytes_had(store, shard->retired_list, &readers) +
-			 bytes_had(store, shard->held_list, &readers);
-		php_hone_unlock(shard);
-	}
-	return bytes;
 }
 
 /* Insert by bytes, the most first. Returns the new length. */
@@ -139,21 +128,37 @@ php_hone_store_holders(struct php_hone_member *member,
 	struct php_hone_holder *holders, unsigned most)
 {
 	struct php_hone_store *store = member->store;
-	unsigned n = 0;
+	struct share shares[TOGETHER];
+	unsigned n = 0, some = 0;
 	php_hone_settle(member);
 	php_hone_slots_reap(member, NULL);
 	uint32_t high =
 		__atomic_load_n(&store->region->slots_high, __ATOMIC_ACQUIRE);
-	for (uint32_t i = 0; i < high; i++) {
-		const struct php_hone_slot *slot = &store->slots[i];
-		struct php_hone_holder holder = {
-			.pid = (int32_t)(php_hone_get64(&slot->owner) >> 32),
-			.slot = i,
+	for (uint32_t slot = 0; slot < high; slot++) {
+		const struct php_hone_slot *at = &store->slots[slot];
+		struct share *share = &shares[some];
+		share->holder = (struct php_hone_holder){
+			.pid = (int32_t)(php_hone_get64(&at->owner) >> 32),
+			.slot = slot,
 			.seconds = php_hone_store_now(store) -
-				   php_hone_get32(&slot->since),
-			.bytes = holds_back(member, i)};
-		if (holder.bytes != 0)
-			n = insert(holders, n, most, &holder);
+				   php_hone_get32(&at->since)};
+		php_hone_readers_look_at(
+			store, slot, slot + 1, &share->readers);
+		some += share->readers.min_pin != UINT64_MAX;
+		if (some < TOGETHER && slot + 1 < high)
+			continue;
+		for (unsigned i = 0; i < store->n_shards && some != 0; i++) {
+			struct php_hone_shard *shard = &store->shards[i];
+			if (!php_hone_lock(member, shard))
+				continue;
+			add_list(store, shard->retired_list, shares, some);
+			add_list(store, shard->held_list, shares, some);
+			php_hone_unlock(shard);
+		}
+		while (some != 0)
+			if (shares[--some].holder.bytes != 0)
+				n = insert(
+					holders, n, most, &shares[some].holder);
 	}
 	return n;
 }
