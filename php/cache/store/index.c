@@ -215,24 +215,22 @@ php_hone_fetch_peek(
 
 /* ---- a walk ---- */
 
+/* `now`: php_hone_store_now(), once for the whole walk. */
 static bool
 visit_chain(struct php_hone_member *member, struct php_hone_place place,
+	uint32_t now,
 	bool (*visit)(const struct php_hone_entry *entry, void *opaque),
 	void *opaque)
 {
 	const struct php_hone_store *store = member->store;
-	uint32_t at = php_hone_follow(php_hone_bucket(store, place));
 	bool more = true;
-	/* Most buckets are empty: no fetch begins for those. */
-	if (at == 0)
-		return true;
 	php_hone_fetch_chain(member, place);
-	at = php_hone_follow(php_hone_bucket(store, place));
+	uint32_t at = php_hone_follow(php_hone_bucket(store, place));
 	while (at != 0) {
 		const struct php_hone_entry *entry =
 			php_hone_seen_at(store, at);
 		if (entry->kind == PHP_HONE_VALUE &&
-			!php_hone_expired(entry, php_hone_store_now(store)) &&
+			!php_hone_expired(entry, now) &&
 			(entry->n_tags == 0 ||
 				php_hone_tags_valid(member, entry)))
 			more = visit(entry, opaque) && more;
@@ -249,11 +247,14 @@ php_hone_store_walk(struct php_hone_member *member, uint64_t *cursor,
 	void *opaque)
 {
 	const struct php_hone_store *store = member->store;
+	uint32_t now = php_hone_store_now(store);
 	bool more = true;
 	while (more && *cursor != UINT64_MAX) {
 		struct php_hone_place place = {
 			(unsigned)(*cursor >> 32), (uint32_t)*cursor};
-		more = visit_chain(member, place, visit, opaque);
+		/* Most buckets are empty: no fetch begins for those. */
+		if (php_hone_follow(php_hone_bucket(store, place)) != 0)
+			more = visit_chain(member, place, now, visit, opaque);
 		if (place.bucket < store->bucket_mask)
 			++*cursor;
 		else if (place.shard + 1 < store->n_shards)
