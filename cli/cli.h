@@ -12,7 +12,8 @@
  *   map.c        and info.c, compare.c, check.c, digest.c, cpu.c: the commands
  *                that only read
  *   progress.c   the progress, and its bar; signals.c: SIGUSR1 and cleanup
- *   message.c    lines on stderr; text.c: JSON and other parts of the output
+ *   message.c    lines on stderr, and the exit status of a failure
+ *   text.c       JSON and other parts of the output
  *   completion/  hone help --completion
  */
 #include <stdbool.h>
@@ -27,8 +28,8 @@
 #define CLI_USAGE 2
 /* Used in compare.c only, and no exit status: those are below 5. */
 #define CLI_DIFFERS 5
-/* The image is not what --expect-file, --expect-disk or the manifest of an OVA
- * names, or is not safe, with --untrusted. */
+/* The image is damaged, is not what --expect-file, --expect-disk or the
+ * manifest of an OVA names, or is refused by --untrusted or --max-size. */
 #define CLI_REFUSED 3
 /* The network failed or an answer took too long: the same command may succeed
  * later. */
@@ -224,8 +225,8 @@ __attribute__((format(printf, 2, 3))) int cli_usage(
 	const struct cli *cli, const char *format, ...);
 /*
  * Print the message of err about err->file or, if that is empty, about name.
- * Returns CLI_FAILED, CLI_AGAIN if err->again is set, or CLI_REFUSED if
- * err->refused is set.
+ * Returns CLI_REFUSED if err->refused or err->damaged is set, CLI_AGAIN if
+ * err->again is set, otherwise CLI_FAILED.
  */
 int cli_image_fail(const char *name, const struct image_error *err);
 /* Flush stdout. Returns CLI_FAILED if not all output can be written. */

@@ -11,7 +11,7 @@
  * A source is an image opened for reading. A sink is a new image that is being
  * written. Both are made of a format (image/format/) on a store of bytes
  * (image/store/). Functions that visit a whole image use the pipeline
- * (image/pipeline/).
+ * (image/pipeline/). docs/design/architecture.md lists the other folders.
  */
 #include <stdbool.h>
 #include <stddef.h>

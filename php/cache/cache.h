@@ -32,7 +32,6 @@ void php_hone_cache_mshutdown(void);
 void php_hone_cache_rinit(void);
 void php_hone_cache_post_deactivate(void);
 void php_hone_cache_gshutdown(struct php_hone_cache *cache);
-void php_hone_cache_minfo(void);
 
 struct php_hone_member *php_hone_cache_open_first(void);
 /* The reason why this request has no cache, after php_hone_cache_open(); or
@@ -404,6 +403,10 @@ zend_long php_hone_cache_delete_prefix(zend_string *prefix);
 /* Also makes the strings of names.h. */
 void php_hone_entries_minit(zend_class_entry *entries);
 void php_hone_entries_new(zval *object, zend_string *prefix);
+
+/* ---- api/info.c ---- */
+
+void php_hone_cache_minfo(void);
 
 /* ---- snapshot/ ---- */
 
