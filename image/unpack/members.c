@@ -312,7 +312,13 @@ make_job(struct members *m)
 	 * fault for each page. */
 	memcpy(buffer, m->input + m->begin, m->whole);
 	m->length -= m->whole;
-	m->begin = m->length ? m->begin + m->whole : 0;
+	m->begin += m->whole;
+	/* The input returns to its begin soon, so that it needs few pages. A
+	 * long rest is not moved for each of many short jobs. */
+	if (m->length <= m->whole) {
+		memmove(m->input, m->input + m->begin, m->length);
+		m->begin = 0;
+	}
 	job->in = buffer;
 	job->in_length = m->whole;
 	job->coded = m->coded;
@@ -416,6 +422,12 @@ begin_rest(struct members *m, struct image_error *err)
 {
 	stop_threads(m);
 	free_contents(m);
+	/* The decoder of the rest may need the whole memory. */
+	for (size_t i = m->count; i < JOBS; i++) {
+		struct job *job = &m->jobs[(m->first + i) % JOBS];
+		free(job->in);
+		job->in = NULL;
+	}
 	m->raw = (struct raw){.members = m,
 		.stream = {.ops = &raw_ops,
 			.name = m->packed->name,

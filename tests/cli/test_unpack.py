@@ -4,7 +4,9 @@ import hashlib
 import lzma
 import os
 import random
+import struct
 import subprocess
+import zlib
 
 import pytest
 
@@ -355,6 +357,34 @@ def test_a_bomb_of_many_parts_stays_small(hone, given, out, has_xz, kind):
     assert hone.sanitized or peak < 200 * KI
     assert os.stat(out / "x").st_size == times * 64 * MI
     assert os.stat(out / "x").st_blocks == 0
+
+
+@pytest.mark.all
+def test_the_rest_of_a_file_has_the_memory_of_the_threads(hone, work):
+    """Threads unpack frames of 10.9 MB. The window of the next one needs most of
+    what they had."""
+    long = zstd(images.noise(110 * MI), "-1", "--long=27")
+    peaks = []
+    for frames in b"", zstd(images.noise(10_900_000)) * 6:
+        path = write(work, "a.zst", frames + long)
+        peaks.append(hone.peak("digest", "-m", "2", "--memory", "256M", path)[1])
+    assert hone.sanitized or peaks[1] < peaks[0] + 16 * KI, peaks
+
+
+def bgzip(data):
+    """A block of bgzip."""
+    packer = zlib.compressobj(0, zlib.DEFLATED, -15)
+    packed = packer.compress(data) + packer.flush()
+    return (bytes.fromhex("1f8b0804 00000000 00ff 0600 42430200") +
+            struct.pack("<H", len(packed) + 25) + packed +
+            struct.pack("<II", zlib.crc32(data), len(data)))
+
+
+def test_jobs_of_short_members_use_few_pages_of_the_input(hone, work):
+    """The input has room for 40 MiB, and a job 256 KiB."""
+    path = write(work, "a.gz", bgzip(images.noise(60_000)) * 700)
+    _, peak = hone.peak("digest", "-m", "4", "--memory", "1G", path)
+    assert hone.sanitized or peak < 40 * KI
 
 
 def test_many_short_jobs_beside_a_long_rest(hone, work):
