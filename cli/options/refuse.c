@@ -173,8 +173,8 @@ int
 cli_refuse_word(const struct cli *cli, const char *word)
 {
 	unsigned where = cli ? 1u << cli->command : IN_GLOBAL;
-	/* After the dashes, before a value. */
-	size_t length = strcspn(word, "=");
+	/* Without the value; a letter comes without one, and may be '='. */
+	size_t length = word[1] == '-' ? strcspn(word, "=") : strlen(word);
 	char list[256], text[CLI_SUGGESTION], name[32];
 	struct suggestion suggestion;
 

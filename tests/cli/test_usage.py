@@ -110,7 +110,11 @@ def test_the_operand_that_is_missing_or_too_many_is_named(hone, words, said):
 
 @pytest.mark.parametrize("words, word", [
     (["--cpu-limit", "sse2,avx1024", "cpu"], "--cpu-limit: 'avx1024' is not a CPU"),
-    (["map", "-S", "5000", "a"], "-S: '5000' is not a power of two")], ids=str)
+    (["map", "-S", "5000", "a"], "-S: '5000' is not a power of two"),
+    (["convert", "a", "b", "-O"], "'-O' needs a value"),
+    (["-="], "'-=' is not an option of hone"),
+    (["-=x"], "'-=' is not an option of hone"),
+    (["convert", "-="], "'-=' is not an option of hone convert")], ids=str)
 def test_the_word_that_is_wrong_is_named(hone, words, word):
     assert word in hone.misused(*words)
 
