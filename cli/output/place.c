@@ -20,10 +20,11 @@ find(struct output *output, const char *name, struct image_path *path)
 
 	if (image_path_find(name, path, &err) < 0)
 		return output_refuse(output, "%s", err.text);
-	return path->is_magic ? output_refuse(output,
-					"is a link to an open file; '-' is the "
-					"standard output")
-			      : 0;
+	return path->is_magic
+		       ? output_refuse(output,
+				 "is a link to an open file: use '-' for "
+				 "stdout, or write into the file by -n")
+		       : 0;
 }
 
 /*

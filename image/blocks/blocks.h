@@ -66,12 +66,12 @@ void image_blocks_keep_ends(struct image_store *store);
  */
 int image_blocks_drain(struct image_store *store, struct image_error *err);
 
-/* hash/tap.c: a tap that fails at the end, with err->refused, if the digest of
+/* hash/expect.c: a tap that fails at the end, with err->refused, if the digest of
  * the bytes is not that expected. name: for messages; copied. */
 int image_tap_expect(const struct image_expect *expect, const char *name,
 	struct image_tap **out, struct image_error *err);
 
-/* hash/tap.c: replace a store by one that is read from its first byte to its
+/* hash/expect.c: replace a store by one that is read from its first byte to its
  * last, by image_blocks_once() and such a tap. */
 int image_blocks_expect(struct image_store **store,
 	const struct image_expect *expect, uint64_t memory,
