@@ -36,6 +36,13 @@ parse(struct job *job)
 	return rc;
 }
 
+/* The part of DST that the conversion has written. */
+static uint64_t
+written(const struct job *job)
+{
+	return job->run.size ? job->run.size : job->src->size + job->run.growth;
+}
+
 /* A stream is read once: the digest of what was written is that of the copy. */
 static int
 compare_digest(
@@ -46,7 +53,7 @@ compare_digest(
 		.count = 1, .list = {job->digests.list[last]}};
 
 	int rc = image_digest(back,
-		(job->write.keep_rest ? job->src : back)->size, &job->run,
+		job->write.keep_rest ? written(job) : back->size, &job->run,
 		&found, err);
 	if (rc < 0 || memcmp(found.list[0].bytes, job->digests.list[last].bytes,
 			      IMAGE_DIGEST_MAX) == 0)
@@ -66,7 +73,7 @@ compare(struct job *job, struct image_source *back, struct image_error *err)
 	int rc = image_compare(job->src, back, &job->run, &compared, err);
 	if (rc < 0 || compared.equal ||
 		(job->write.keep_rest &&
-			compared.first_difference >= job->src->size))
+			compared.first_difference >= written(job)))
 		return rc;
 	return image_fail(err, job->name, -EIO,
 		"differs from the source at offset %" PRIu64 " when read back",

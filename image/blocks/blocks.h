@@ -66,8 +66,8 @@ void image_blocks_keep_ends(struct image_store *store);
  */
 int image_blocks_drain(struct image_store *store, struct image_error *err);
 
-/* hash/expect.c: a tap that fails at the end, with err->refused, if the digest of
- * the bytes is not that expected. name: for messages; copied. */
+/* hash/expect.c: a tap that fails at the end, with err->refused, if the digest
+ * of the bytes is not that expected. name: for messages; copied. */
 int image_tap_expect(const struct image_expect *expect, const char *name,
 	struct image_tap **out, struct image_error *err);
 

@@ -125,6 +125,35 @@ def test_a_stream_on_a_larger_target_is_followed_by_zeros(digests, hone, source,
             "differs from the source when read back; DST was written to its end")
 
 
+@pytest.mark.parametrize("size", ["+2M", "4M"])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_zeros_of_size_are_verified_before_the_rest(
+        hone, strace, source, work, streamed, size):
+    """The kernel reports holes that it has not made; the source has none."""
+    if streamed and b"without OpenSSL" in hone.version:
+        pytest.skip("this hone has no digest for a stream")
+    content = os.urandom(2 * MI)
+    source.write_bytes(content)
+    target = work / "target"
+
+    def run(*inject):
+        target.write_bytes(b"rest" * (2 * MI))
+        return hone.run(
+            "convert", "-q", "-n", "--verify", "--keep-rest", "--size", size,
+            "-f", "raw", "-" if streamed else source, target,
+            input=content if streamed else b"",
+            before=[*strace, "-qq", "-o", str(work / "trace"), "-e",
+                    "trace=fallocate", *inject])
+    assert run().returncode == 0
+    assert target.read_bytes() == content + bytes(2 * MI) + b"rest" * MI
+    if "fallocate(" not in (work / "trace").read_text():
+        pytest.skip("the file system makes no holes")
+    done = run("-e", "inject=fallocate:retval=0")
+    assert target.read_bytes() == content + b"rest" * (3 * MI // 2)
+    assert done.returncode == 1
+    assert "differs from the source" in error_line(done.stderr)
+
+
 def test_an_archive_for_google_is_read_back(hone, source, out, digests):
     found = hone.json("convert", "--json", "--verify", "-O", "gce", source, out / "d")
     assert found["verified"]
