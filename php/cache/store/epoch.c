@@ -311,25 +311,35 @@ look_at(const struct php_hone_slot *slot, struct php_hone_readers *readers)
 		into[i] |= held[i];
 }
 
-void
-php_hone_readers_look_at(const struct php_hone_store *store, uint32_t slot,
-	uint32_t end, struct php_hone_readers *readers)
+static void
+look_begin(const struct php_hone_store *store, struct php_hone_readers *readers)
 {
 	memset(readers, 0, offsetof(struct php_hone_readers, closed));
 	readers->min_pin = UINT64_MAX;
 	readers->anywhere = UINT64_MAX;
 	barrier((struct php_hone_store *)store);
-	for (; slot < end; slot++)
-		look_at(&store->slots[slot], readers);
+}
+
+void
+php_hone_readers_look_at(const struct php_hone_store *store, uint32_t slot,
+	struct php_hone_readers *readers)
+{
+	look_begin(store, readers);
+	look_at(&store->slots[slot], readers);
 }
 
 void
 php_hone_readers_look(
 	const struct php_hone_store *store, struct php_hone_readers *readers)
 {
+	look_begin(store, readers);
+	/* After the barrier: a process raises it before it uses a new slot.
+	 * Either this load sees that, or the process does not find what was
+	 * unlinked. */
 	uint32_t n =
 		__atomic_load_n(&store->region->slots_high, __ATOMIC_ACQUIRE);
-	php_hone_readers_look_at(store, 0, n, readers);
+	for (uint32_t i = 0; i < n; i++)
+		look_at(&store->slots[i], readers);
 }
 
 _Static_assert(

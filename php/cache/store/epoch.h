@@ -56,10 +56,10 @@ uint64_t php_hone_epoch_now(const struct php_hone_store *store);
  * unlinked before the look. For a live entry, it is an estimate. */
 void php_hone_readers_look(
 	const struct php_hone_store *store, struct php_hone_readers *readers);
-/* The same of the slots before `end`: min_pin is UINT64_MAX if they have
- * neither pins nor fetches. */
+/* The same of one slot: min_pin is UINT64_MAX if it has neither a pin nor a
+ * fetch. */
 void php_hone_readers_look_at(const struct php_hone_store *store, uint32_t slot,
-	uint32_t end, struct php_hone_readers *readers);
+	struct php_hone_readers *readers);
 /* A hash of what the slots announce and of `with`. */
 uint64_t php_hone_readers_sum(
 	const struct php_hone_store *store, uint64_t with);

@@ -142,8 +142,7 @@ php_hone_store_holders(struct php_hone_member *member,
 			.slot = slot,
 			.seconds = php_hone_store_now(store) -
 				   php_hone_get32(&at->since)};
-		php_hone_readers_look_at(
-			store, slot, slot + 1, &share->readers);
+		php_hone_readers_look_at(store, slot, &share->readers);
 		some += share->readers.min_pin != UINT64_MAX;
 		if (some < TOGETHER && slot + 1 < high)
 			continue;
