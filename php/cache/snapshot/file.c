@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <hone/hone.h>
 
@@ -31,11 +32,15 @@ check_target(const struct php_hone_output *output)
 static int
 create_temporary(struct php_hone_output *output, size_t head)
 {
+	struct timespec now;
 	uint32_t number;
 	int error, fd;
 
-	if (getrandom(&number, sizeof number, 0) < 0)
-		return -errno;
+	/* A filter of system calls may refuse it. O_EXCL checks the number. */
+	if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		number = (uint32_t)now.tv_nsec;
+	}
 	if ((size_t)snprintf(output->temporary, sizeof output->temporary,
 		    ".%s.%08" PRIx32, output->name,
 		    number) >= sizeof output->temporary)
