@@ -13,11 +13,12 @@
 /* Bytes of an entry besides those in the file: its head, and the rounding. */
 #define HEAD 160
 
-/* An entry for the sort. */
+/* An entry for the sort. The file may have millions. */
 struct place {
-	struct php_hone_snapshot_entry entry;
+	size_t at;
 	uint64_t number; /* in the file */
-	size_t bytes;    /* in the file */
+	uint32_t hits;
+	uint8_t used;
 };
 
 struct load {
@@ -36,27 +37,27 @@ static int
 by_use(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
-	const struct php_hone_snapshot_record *p = &x->entry.record;
-	const struct php_hone_snapshot_record *q = &y->entry.record;
 
-	if (p->hits != q->hits)
-		return p->hits > q->hits ? -1 : 1;
-	if (p->used != q->used)
-		return p->used > q->used ? -1 : 1;
+	if (x->hits != y->hits)
+		return x->hits > y->hits ? -1 : 1;
+	if (x->used != y->used)
+		return x->used > y->used ? -1 : 1;
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
 static struct place *
 sort(const struct php_hone_snapshot *snapshot)
 {
+	struct php_hone_snapshot_entry entry;
 	size_t at = sizeof snapshot->head, n = (size_t)snapshot->head.entries;
 	struct place *places = calloc(n + 1, sizeof *places);
 
 	for (size_t i = 0; places != NULL && i < n; i++) {
-		size_t begin = at;
-		php_hone_snapshot_entry_at(snapshot, &at, &places[i].entry);
+		places[i].at = at;
 		places[i].number = i;
-		places[i].bytes = at - begin;
+		php_hone_snapshot_entry_at(snapshot, &at, &entry);
+		places[i].hits = entry.record.hits;
+		places[i].used = entry.record.used;
 	}
 	if (places != NULL)
 		qsort(places, n, sizeof *places, by_use);
@@ -188,12 +189,14 @@ store_all(struct load *load, const struct place *places)
 	load->rest = snapshot->size - sizeof snapshot->head +
 		     (size_t)snapshot->head.entries * HEAD;
 	for (uint64_t i = 0; i < snapshot->head.entries; i++) {
-		const struct place *place = &places[i];
-		uint32_t left = place->entry.record.left;
-		load->rest -= HEAD + place->bytes;
-		if ((left == 0 || left > load->elapsed) &&
-			make_value(load, &place->entry, place->number))
-			stored += store(load, &place->entry);
+		struct php_hone_snapshot_entry entry;
+		size_t at = places[i].at;
+		php_hone_snapshot_entry_at(snapshot, &at, &entry);
+		load->rest -= HEAD + (at - places[i].at);
+		if ((entry.record.left == 0 ||
+			    entry.record.left > load->elapsed) &&
+			make_value(load, &entry, places[i].number))
+			stored += store(load, &entry);
 	}
 	if (load->damaged > 1) {
 		size_t end = strlen(load->snapshot.problem);
