@@ -10,6 +10,7 @@
 /* A store has room for a name of 31 bytes. */
 #define NAME_ROOM 32
 #define POOLS_MAX 32
+_Static_assert(POOLS_MAX == 32 && NAME_ROOM == 32, "as warnings have it");
 #define NO_POOL                                                                \
 	"hone.cache_pool is empty, and there is no pool of hone.cache_size"
 

@@ -56,8 +56,12 @@ php_hone_link(uint32_t *link, uint32_t to)
 	__atomic_store_n(link, to, __ATOMIC_RELEASE);
 }
 
-/* Mark an entry before it is unlinked. A reader that sees that the entry is
- * gone, or sees its successor, also sees the mark: php_hone_store_known(). */
+/*
+ * Mark an entry before it is unlinked. A reader that sees that the entry is
+ * gone, or sees its successor, also sees the mark: php_hone_store_known().
+ * Recovery may cut a damaged chain without marks: it retires the cut entries
+ * before anybody can store.
+ */
 static inline void
 php_hone_will_retire(struct php_hone_entry *entry)
 {

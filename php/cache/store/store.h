@@ -81,7 +81,8 @@ struct php_hone_store_attr {
 	 * they would take more than an eighth of the mapping */
 	unsigned slots;
 	bool protect;     /* readers have a view without the right to write */
-	bool huge_pages;  /* explicit ones; -ENOMEM if none are free */
+	bool huge_pages;  /* explicit ones; -ENOMEM if too few are free, or
+			     -ENOSPC with `populate` */
 	bool populate;    /* all pages are allocated now */
 	const char *name; /* at most 31 bytes, copied; may be NULL */
 };
@@ -325,7 +326,8 @@ void php_hone_store_publish_twin(struct php_hone_member *member,
  * While memory is short, the hand leaves warm entries that it would evict to be
  * packed: the caller puts cold twins in their place. Begins a fetch of the next
  * one, which php_hone_fetch_end() ends, and returns the entry. NULL, and no
- * fetch begins, if there is none.
+ * fetch begins, if there is none. After PHP_HONE_PACKS in vain, the hand leaves
+ * none for a while.
  */
 const struct php_hone_entry *php_hone_store_to_pack(
 	struct php_hone_member *member);
@@ -371,7 +373,8 @@ int php_hone_store_clear(struct php_hone_member *member);
  * Call `visit` with every live value, each once, but for entries that are added
  * or removed meanwhile. No mutex is held, so `visit` may call any function of
  * the store. The entry is valid until `visit` returns; if the caller is between
- * php_hone_fetch_begin() and _end(), until that end.
+ * php_hone_fetch_begin() and _end(), until that end. Such a fetch should be
+ * short: stores wait for it.
  *
  * When `visit` returns false, the walk ends after the entries of its bucket,
  * which are few. *cursor is 0 at first. A later call continues at *cursor,
@@ -384,11 +387,13 @@ void php_hone_store_walk(struct php_hone_member *member, uint64_t *cursor,
 /* ---- tags ---- */
 
 /* Make every entry that has this tag invalid. 0 also if there is none; -EINVAL
- * if the tag is longer than PHP_HONE_KEY_MOST. */
+ * if the tag is longer than PHP_HONE_KEY_MOST. The eviction of a tag makes its
+ * entries invalid, too. */
 int php_hone_store_invalidate_tag(
 	struct php_hone_member *member, const struct php_hone_key *tag);
-/* The name of a tag of an entry, valid until the end of the caller's
- * php_hone_fetch_begin(). Returns false if the tag was invalidated or evicted.
+/* The name of a tag of an entry, 0 to n_tags - 1, valid until the end of the
+ * caller's php_hone_fetch_begin(). Returns false if the tag was invalidated or
+ * evicted.
  */
 bool php_hone_store_tag(struct php_hone_member *member,
 	const struct php_hone_entry *entry, unsigned i,
@@ -398,9 +403,9 @@ bool php_hone_store_tag(struct php_hone_member *member,
 
 /*
  * Claim a key for `seconds`. -EBUSY if another living process has claimed it
- * and its time has not passed. -EINVAL if the key is too long. A claim ends by
- * php_hone_store_unclaim(), by publishing the key, by time, or by the end of
- * the process.
+ * and its time has not passed. -EINVAL if the key is too long; such a call
+ * cancels no reservation. A claim ends by php_hone_store_unclaim(), by
+ * publishing the key, by time, or by the end of the process.
  */
 int php_hone_store_claim(struct php_hone_member *member,
 	const struct php_hone_key *key, uint32_t seconds);
@@ -463,7 +468,7 @@ struct php_hone_holder {
 unsigned php_hone_store_holders(struct php_hone_member *member,
 	struct php_hone_holder *holders, unsigned most);
 
-/* A map of the memory: `parts` bytes. Each byte is the kind that has most of
+/* A map of the memory: `parts` bytes. Each byte is the kind in the middle of
  * its part: 0 free, 1 live, 2 retired, 3 the store's own. */
 void php_hone_store_map(
 	struct php_hone_member *member, unsigned char *map, size_t parts);
