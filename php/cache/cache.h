@@ -276,10 +276,12 @@ bool php_hone_cache_fetched(
  * the copies would exceed hone.cache_block_bytes, or if memory is exhausted. */
 bool php_hone_block_fetch(const struct php_hone_entry *entry,
 	const struct php_hone_value *stored, zval *value);
-/* The same in steps: the copy of this request; memory for a copy, or NULL; the
- * copy in this memory is complete. */
+/* The same in steps. Returns false if this request has no copy of the value. */
 bool php_hone_block_find(const struct php_hone_entry *entry, zval *value);
+/* Memory for a copy until the end of the request, or NULL. */
 void *php_hone_block_memory(size_t size);
+/* The copy is complete. `copy` is a result of php_hone_block_memory(), which
+ * has space for a head before it. */
 void php_hone_block_enter(const struct php_hone_entry *entry, const void *copy,
 	size_t size, const zval *root);
 /* Memory, aligned to PHP_HONE_VALUE_ALIGN, until the next call of a function

@@ -15,6 +15,8 @@ struct block {
 
 /* A larger table is not kept for the next request. */
 #define TABLE_KEPT 4096
+/* The bytes of one of its places. */
+#define PLACE (sizeof(Bucket) + 2 * sizeof(uint32_t))
 
 /*
  * The memory of copies is kept from request to request: fresh memory costs a
@@ -66,10 +68,32 @@ chunk_for(struct php_hone_cache *cache, size_t size)
 	return chunk;
 }
 
+/* PHP's tables use the low bits of a key. Large entries have the same low bits
+ * of the address: 2^64 divided by the golden ratio spreads the addresses in the
+ * high bits, which become the low ones. */
 static zend_always_inline zend_ulong
-place_of(const struct php_hone_entry *entry)
+key_of(const struct php_hone_entry *entry)
 {
-	return (uintptr_t)entry / PHP_HONE_VALUE_ALIGN;
+	return __builtin_bswap64(
+		(uintptr_t)entry * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* Doubles the table. Returns false if memory is exhausted: PHP would end the
+ * process. */
+static bool
+grow(HashTable *blocks)
+{
+	uint32_t places = blocks->nTableSize ? blocks->nTableSize * 2 : 64;
+	/* Compilers leave out a malloc() that only free() uses. */
+	void *volatile tried = malloc(places * PLACE);
+
+	if (tried == NULL)
+		return false;
+	free(tried);
+	if (blocks->nTableSize == 0)
+		zend_hash_init(blocks, places, NULL, NULL, true);
+	zend_hash_extend(blocks, places, false);
+	return true;
 }
 
 bool
@@ -80,7 +104,7 @@ php_hone_block_find(const struct php_hone_entry *entry, zval *value)
 
 	if (zend_hash_num_elements(blocks) == 0)
 		return false;
-	block = zend_hash_index_find_ptr(blocks, place_of(entry));
+	block = zend_hash_index_find_ptr(blocks, key_of(entry));
 	if (block == NULL || block->birth != entry->birth)
 		return false;
 	ZVAL_COPY_VALUE(value, &block->root);
@@ -91,7 +115,7 @@ php_hone_block_find(const struct php_hone_entry *entry, zval *value)
 static size_t
 cost_of(size_t size)
 {
-	return HEAD + round_up(size) + 2 * (sizeof(Bucket) + sizeof(uint32_t));
+	return HEAD + round_up(size) + 2 * PLACE;
 }
 
 void *
@@ -104,6 +128,10 @@ php_hone_block_memory(size_t size)
 
 	if (cost_of(size) > most ||
 		cache->block_bytes_used > most - cost_of(size))
+		return NULL;
+	if (zend_hash_num_elements(&cache->blocks) ==
+			cache->blocks.nTableSize &&
+		!grow(&cache->blocks))
 		return NULL;
 	chunk = chunk_for(cache, HEAD + round_up(size));
 	if (chunk == NULL)
@@ -122,9 +150,7 @@ php_hone_block_enter(const struct php_hone_entry *entry, const void *copy,
 
 	block->birth = entry->birth;
 	ZVAL_COPY_VALUE(&block->root, root);
-	if (cache->blocks.nTableSize == 0)
-		zend_hash_init(&cache->blocks, 64, NULL, NULL, true);
-	zend_hash_index_update_ptr(&cache->blocks, place_of(entry), block);
+	zend_hash_index_update_ptr(&cache->blocks, key_of(entry), block);
 	cache->block_bytes_used += cost_of(size);
 }
 
@@ -166,13 +192,14 @@ void
 php_hone_block_free_all(void)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
-	size_t kept = 0;
+	size_t kept;
 
 	if (cache->blocks.nTableSize > TABLE_KEPT)
 		free_table(&cache->blocks);
 	else if (zend_hash_num_elements(&cache->blocks) != 0)
 		zend_hash_clean(&cache->blocks);
 	cache->block_bytes_used = 0;
+	kept = cache->blocks.nTableSize * PLACE;
 	for (struct php_hone_chunk *at = cache->chunks; at != NULL;
 		at = at->next) {
 		at->used = 0;
