@@ -82,6 +82,8 @@ class Itself extends Calls
 
 class Slots { public $first, $second; }
 
+class Many { public $a, $b, $c, $d, $e, $f, $g, $h; }
+
 function kept_as(): string
 {
     foreach (Cache::entries('k') as $entry) {
@@ -153,6 +155,27 @@ foreach ([Suit::Hearts, [], new stdClass(), new Wakes('other')] as $other) {
     Cache::store('k', $slots);
     echo json_encode([kept_as(), Cache::fetch('k')->second == $other]), "\n";
 }
+// A method below it was in a slot that the other object does not have.
+$slots = new Slots();
+$slots->first = new Removes('replaces', function () use ($slots) {
+    $slots->second = new Wakes('one slot');
+    return [];
+});
+$slots->second = new Many();
+$slots->second->h = new Data('late');
+Cache::store('k', $slots);
+echo json_encode([kept_as(), Cache::fetch('k')->second->name]), "\n";
+
+echo "No garbage is collected, and no object becomes a possible root:\n";
+$value = [new Data('kept')];
+for ($i = 0; $i < 100; $i++) {
+    $value[] = new Slots();
+    $value[$i + 1]->first = [$i];
+}
+gc_collect_cycles();
+$roots = gc_status()['roots'];
+Cache::store('k', $value);
+var_dump(gc_status()['roots'] - $roots < 10);
 
 echo "The next value of the key:\n";
 Cache::clear();
@@ -203,6 +226,13 @@ Methods that change the value:
   unserialize
   wakeup other
 ["objects",true]
+  serialize replaces
+  unserialize
+  wakeup one slot
+["objects","one slot"]
+No garbage is collected, and no object becomes a possible root:
+  serialize kept
+bool(true)
 The next value of the key:
   serialize a
 [true,"objects"]

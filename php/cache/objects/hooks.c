@@ -2,8 +2,9 @@
 /*
  * Calls __serialize() or __sleep() of the objects of a value, once for each
  * object and in the order of serialize(), and keeps the answers. Each call may
- * change the value. So the walk holds a reference to each array and object that
- * it visits, and reads each element after the calls for earlier ones.
+ * change the value. So the walk with calls holds a reference to each array and
+ * object that it visits, and reads each element after the calls for earlier
+ * ones.
  *
  * The same walk without calls first looks for what only serialize() can store,
  * and keeps the way to each object that has a method. The walk with calls goes
@@ -427,12 +428,15 @@ visit_object(struct walk *walk, zend_object *object, bool shared, uint32_t step)
 				zend_hash_index_exists(&walk->seen,
 					(zend_ulong)(uintptr_t)object))))
 		walk->answers->objects++;
-	GC_ADDREF(object);
+	/* The release may run PHP's cycle collector, and so destructors. */
+	if (walk->calls)
+		GC_ADDREF(object);
 	if (asked)
 		visit_asked(walk, object, kind);
 	else
 		visit_properties(walk, object, step);
-	OBJ_RELEASE(object);
+	if (walk->calls)
+		OBJ_RELEASE(object);
 }
 
 static void
