@@ -20,12 +20,18 @@
  * to a string its offset plus 1, so that a key at offset 0 is not NULL.
  *
  * No function of this folder writes to its input, or calls code of the user.
+ * Several threads may read one value; a builder belongs to one thread. A fetch
+ * from shared memory calls no function of this folder.
  * The reasons: docs/design/cache.md, "Values".
  */
 #include "php.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* A zval's 8 bytes are kept as a zend_long, and pointers differ in it. */
+_Static_assert(sizeof(void *) == 8 && sizeof(zend_long) == 8,
+	"the PHP extension needs 64-bit Linux");
 
 /* The alignment of a stored value, in bytes. */
 #define PHP_HONE_VALUE_ALIGN 64
@@ -254,16 +260,17 @@ enum php_hone_built php_hone_value_build(
 	struct php_hone_builder *builder, const zval *value);
 /*
  * Whether a value with objects has a closure, a resource, or an array that
- * contains itself, outside its objects. php_hone_value_build() ends at the
- * first object. Sets builder->refused to the reason.
+ * contains itself or is nested too deep, outside its objects.
+ * php_hone_value_build() ends at the first object. Sets builder->refused to the
+ * reason.
  */
 bool php_hone_value_is_refused(
 	struct php_hone_builder *builder, const zval *value);
 /*
  * Build the data of a value that has objects, for php_hone_objects_make().
  * Returns GRAPH or TEXT, or, if `answers` is NULL, HOOKS at the first object
- * that needs an answer. If the answers are the reason for TEXT, calls
- * php_hone_builder_leave().
+ * that needs an answer: then nothing is known of the rest of the value. If the
+ * answers are the reason for TEXT, calls php_hone_builder_leave().
  */
 enum php_hone_built php_hone_value_build_objects(
 	struct php_hone_builder *builder, const zval *value,
