@@ -71,6 +71,17 @@ foreach (['resource' => fopen('php://memory', 'r'), 'in an array' => [1, [STDIN]
     var_dump(@Cache::store('refused', $value), error_get_last()['message'] ?? null);
     error_clear_last();
 }
+function nested(int $depth): array
+{
+    for ($value = []; $depth > 1; $depth--) {
+        $value = [$value];
+    }
+    return $value;
+}
+foreach ([nested(4096), nested(4097), [new Point, nested(4096)], ['deep' => nested(4097), new Point]] as $value) {
+    var_dump(@Cache::store('deep', $value), error_get_last()['message'] ?? null);
+    error_clear_last();
+}
 foreach ([[fn() => 1], (function () { yield 1; })()] as $value) {
     try {
         var_dump(Cache::store('refused', $value));
@@ -98,6 +109,14 @@ closure: bool(false)
 string(83) "Hone\Cache::store(): The value of 'refused' cannot be stored: it contains a closure"
 loop: bool(false)
 string(103) "Hone\Cache::store(): The value of 'refused' cannot be stored: it contains an array that contains itself"
+bool(true)
+NULL
+bool(false)
+string(112) "Hone\Cache::store(): The value of 'deep' cannot be stored: it contains an array that is nested deeper than 4,096"
+bool(true)
+NULL
+bool(false)
+string(112) "Hone\Cache::store(): The value of 'deep' cannot be stored: it contains an array that is nested deeper than 4,096"
 
 Warning: Hone\Cache::store(): The value of 'refused' cannot be stored: it contains a closure in %s on line %d
 bool(false)

@@ -15,7 +15,7 @@ static const zend_array an_object;
 #define AN_OBJECT (&an_object)
 
 /* The depth of recursion, and that of unserialize_max_depth. serialize() stores
- * deeper values with objects. */
+ * what is deeper inside an object. */
 #define DEPTH_MOST 4096
 
 /* To remember a table of fewer keys takes longer than to look them up. */
