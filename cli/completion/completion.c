@@ -293,19 +293,26 @@ completion_answer(int count, char **words)
 	return cli_flush_stdout();
 }
 
-/* The line is split at spaces: bash's words end at '=' and ':', too, and bash
- * replaces what is behind the last of these. */
+/*
+ * Each script asks the typed command, or hone if that is an alias or another
+ * word that only the shell can expand. Without an answer, it offers files.
+ *
+ * The line is split at spaces: bash's words end at '=' and ':', too, and bash
+ * replaces what is behind the last of these.
+ */
 static const char bash[] =
 	"# bash completion for hone, made by 'hone help --completion bash'\n"
 	"_hone()\n{\n"
-	"\tlocal line=${COMP_LINE:0:COMP_POINT} words before kind\n"
+	"\tlocal line=${COMP_LINE:0:COMP_POINT} words before kind file\n"
 	"\tIFS=$' \\t\\n' read -ra words <<<\"$line.\"\n"
 	"\twords[-1]=${words[-1]%.}\n"
+	"\twords[-1]=${words[-1]#[\\\"\\']}\n"
 	"\tbefore=${words[-1]%\"${words[-1]##*[=:]}\"}\n"
-	"\tmapfile -t COMPREPLY < "
-	"<(\"${words[0]/#\\~/$HOME}\" __complete \"${words[@]:1}\" "
-	"2>/dev/null)\n"
-	"\tkind=${COMPREPLY[0]}\n"
+	"\tmapfile -t COMPREPLY < <({\n"
+	"\t\t\"${words[0]/#\\~\\//$HOME/}\" __complete \"${words[@]:1}\" ||\n"
+	"\t\t\thone __complete \"${words[@]:1}\"\n"
+	"\t} 2>/dev/null)\n"
+	"\tkind=${COMPREPLY[0]:-file}\n"
 	"\tCOMPREPLY=(\"${COMPREPLY[@]:1}\")\n"
 	"\tCOMPREPLY=(\"${COMPREPLY[@]%%$'\\t'*}\")\n"
 	"\tCOMPREPLY=(\"${COMPREPLY[@]#\"$before\"}\")\n"
@@ -316,8 +323,9 @@ static const char bash[] =
 	"\tfile | folder)\n"
 	"\t\tcompopt -o filenames 2>/dev/null\n"
 	"\t\t[[ $kind == file ]] && kind=-f || kind=-d\n"
-	"\t\tmapfile -t COMPREPLY < "
-	"<(compgen $kind -- \"${COMP_WORDS[COMP_CWORD]#=}\")\n"
+	"\t\tfile=${COMP_WORDS[COMP_CWORD]#=}\n"
+	"\t\tfile=${file#[\\\"\\']}\n"
+	"\t\tmapfile -t COMPREPLY < <(compgen $kind -- \"${file//\\\\/}\")\n"
 	"\t\t;;\n"
 	"\tesac\n"
 	"}\n"
@@ -327,12 +335,14 @@ static const char zsh[] =
 	"#compdef hone\n"
 	"# zsh completion for hone, made by 'hone help --completion zsh'\n"
 	"_hone()\n{\n"
-	"\tlocal -a lines\n"
-	"\tlines=(${(f)\"$(${(Q)words[1]} __complete "
-	"\"${(@Q)words[2,CURRENT-1]}\" \"$PREFIX\" 2>/dev/null)\"})\n"
-	"\tlocal kind=$lines[1]\n"
-	"\tshift lines\n"
-	"\tlines=(${lines/$'\\t'/:})\n"
+	"\tlocal -a line lines\n"
+	"\tline=(\"${(@Q)words[2,CURRENT-1]}\" \"$PREFIX\")\n"
+	"\tlines=(${(f)\"$({\n"
+	"\t\t${~${(Q)words[1]}} __complete \"${line[@]}\" ||\n"
+	"\t\t\thone __complete \"${line[@]}\"\n"
+	"\t} 2>/dev/null)\"})\n"
+	"\tlocal kind=${lines[1]:-file}\n"
+	"\tlines=(${lines[2,-1]/$'\\t'/:})\n"
 	"\tcase $kind in\n"
 	"\tfile | folder)\n"
 	"\t\t[[ $PREFIX != --*=* ]] || compset -P '*='\n"
@@ -349,26 +359,32 @@ static const char zsh[] =
 	"\tcompdef _hone hone\n"
 	"fi\n";
 
+/* fish itself completes files, where no rule holds. */
 static const char fish[] =
 	"# fish completion for hone, made by 'hone help --completion fish'\n"
-	"function __hone_complete\n"
+	"function __hone_ask\n"
 	"    set -l words (commandline -opc) (commandline -ct)\n"
-	"    set -l lines (command $words[1] __complete $words[2..-1] "
-	"2>/dev/null)\n"
-	"    set -l rest (string replace -r '^--[^=]*=' '' -- $words[-1])\n"
-	"    set -l before (string match -r '^--[^=]*=' -- $words[-1]; "
-	"or echo)\n"
-	"    switch $lines[1]\n"
-	"        case file\n"
-	"            printf '%s\\n' $before(__fish_complete_path $rest)\n"
-	"        case folder\n"
-	"            printf '%s\\n' $before(__fish_complete_directories "
-	"$rest)\n"
-	"        case '*'\n"
-	"            printf '%s\\n' $lines[2..-1]\n"
+	"    for hone in (string replace -r '^~/' \"$HOME/\" -- $words[1]) "
+	"hone\n"
+	"        command -sq -- $hone\n"
+	"        and command $hone __complete $words[2..-1] 2>/dev/null\n"
+	"        and return\n"
+	"    end\n"
+	"    echo file\n"
+	"end\n"
+	"function __hone_complete\n"
+	"    set -l lines (__hone_ask)\n"
+	"    set -l word (commandline -ct)\n"
+	"    set -l rest (string replace -r '^--[^=]*=' '' -- $word)\n"
+	"    set -l before (string match -r '^--[^=]*=' -- $word; or echo)\n"
+	"    if test $lines[1] = folder\n"
+	"        printf '%s\\n' $before(__fish_complete_directories $rest)\n"
+	"    else\n"
+	"        printf '%s\\n' $lines[2..-1]\n"
 	"    end\n"
 	"end\n"
-	"complete -c hone -f -a '(__hone_complete)'\n";
+	"complete -c hone -n 'test (__hone_ask)[1] != file' -f "
+	"-a '(__hone_complete)'\n";
 
 bool
 completion_print(const char *shell)

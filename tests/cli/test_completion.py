@@ -61,13 +61,14 @@ def run(*words, **kwargs):
 
 def with_bash(hone, line):
     """What bash puts in place of its last word. It splits at '=' itself."""
-    words = re.findall(r"[=:]|[^=:\s]+", line)
+    words = re.findall(r"""[=:]|["'].*|(?:\\.|[^=:\s\\])+""", line)
     if line[-1] in " =":
         words.append("")
     text = (f"{script(hone, 'bash')}\nCOMP_LINE=$1 COMP_POINT=${{#1}}\n"
             "shift\nCOMP_WORDS=(\"$@\")\nCOMP_CWORD=$(($# - 1))\n"
             "_hone\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n")
-    return run("bash", "-c", text, "bash", line, *words).split()
+    found = run("bash", "-c", text, "bash", line, *words).splitlines()
+    return [word for word in found if word]
 
 
 @pytest.mark.parametrize("line, offered, others", CASES)
@@ -100,9 +101,14 @@ def test_bash_completes_files_and_folders(hone, tmp_path, monkeypatch):
         assert with_bash(hone, line) == ["folder"], line
 
 
+def quoted(line):
+    """A word of fish."""
+    return "'" + line.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 def with_fish(hone, lines):
     """The words that fish offers for each line."""
-    asked = "".join(f'complete -C "{line}"; echo -\n' for line in lines)
+    asked = "".join(f"complete -C {quoted(line)}; echo -\n" for line in lines)
     rows = run("fish", "--no-config", "-c", script(hone, "fish") + "\n" + asked)
     return [{row.split("\t")[0] for row in part.splitlines()}
             for part in rows.split("-\n")[:-1]]
@@ -171,6 +177,61 @@ def test_a_shell_completes(hone, shell):
     assert len(answers) == len(CASES)
     for (line, offered, others), found in zip(CASES, answers):
         assert offered <= found and not others & found, (line, found)
+
+
+def with_bash_each(hone, lines):
+    """As the others."""
+    return [set(with_bash(hone, line)) for line in lines]
+
+
+def plain(word):
+    """A word without quotes, options, home and the slash of a folder."""
+    word = word.replace("\\", "").rpartition("=")[2]
+    return os.path.basename(word.rstrip("/"))
+
+
+SHELLS = [with_fish, with_zsh, with_zsh_by_eval, with_bash_each]
+
+
+@pytest.mark.parametrize("is_found", [True, False])
+@pytest.mark.parametrize("shell", SHELLS)
+def test_names_of_files_are_completed_as_the_shell_does(
+        hone, tmp_path, monkeypatch, shell, is_found):
+    """Also without hone: the script then cannot ask what the word is."""
+    need(shell.__name__.split("_")[1])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "my file.img").touch()
+    (tmp_path / "home/sub dir").mkdir(parents=True)
+    if not is_found:
+        monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    lines = ["hone convert my\\ f", "hone convert \"my f", "hone convert 'my f",
+             "hone convert --expect-file=my\\ f", "hone convert ~/su",
+             "hone convert ~/sub\\ d", "hone convert my"]
+    if is_found:
+        lines.append("hone convert --scratch ~/sub\\ d")
+    for line, found in zip(lines, shell(hone, lines)):
+        right = "sub dir" if "~" in line else "my file.img"
+        assert {plain(word) for word in found} == {right}, (line, found)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_command_of_the_line_is_asked(hone, tmp_path, monkeypatch, shell):
+    """By its path below the home; an alias is not what a script can call."""
+    need(shell.__name__.split("_")[1])
+    line = "~/bin/hone convert --output-format qc"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for place in "in PATH", "below the home":
+        if place == "below the home":
+            monkeypatch.setenv("PATH", "/usr/bin:/bin")
+            (tmp_path / "bin").mkdir()
+            (tmp_path / "bin/hone").symlink_to(hone.path)
+        assert shell(hone, [line]) == [{"qcow2"}], place
+
+
+def test_bash_completes_a_word_in_quotes_and_of_an_alias(hone):
+    for line in ("hone convert --output-format \"qc", "h convert -O qc"):
+        assert with_bash(hone, line) == ["qcow2"], line
 
 
 @pytest.mark.parametrize("command, option", [
