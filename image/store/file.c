@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "host/host.h"
@@ -28,6 +29,83 @@ drop(struct image_file *file, uint64_t offset, uint64_t length)
 {
 	posix_fadvise(
 		file->fd, (off_t)offset, (off_t)length, POSIX_FADV_DONTNEED);
+}
+
+/*
+ * Without RWF_DONTCACHE, pages that were there before stay, since other
+ * programs use them. The page cache is examined once for each window of this
+ * size, before the first read there. Readahead is a small part of a window.
+ */
+#define READ_WINDOW ((uint64_t)64 << 20)
+
+enum { UNKNOWN, WAS_CACHED, WAS_NOT_CACHED };
+
+/* Holes do not count, because a window may have few pages of data. */
+static bool
+most_are_present(struct image_file *file, uint64_t from)
+{
+	uint64_t left = (uint64_t)file->st.st_size - from;
+	size_t length = (size_t)(left < READ_WINDOW ? left : READ_WINDOW);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = 0, present = 0;
+	struct image_file_part part = {.end = 0};
+	void *map = mmap(
+		NULL, length, PROT_READ, MAP_SHARED, file->fd, (off_t)from);
+	unsigned char *list = malloc(length / page + 1);
+	bool known =
+		map != MAP_FAILED && list && mincore(map, length, list) == 0;
+
+	for (size_t at = 0; known && at < length; at += page) {
+		if (from + at >= part.end)
+			known = image_file_find(file, from + at, &part) == 0;
+		present += !part.hole && list[at / page] & 1;
+		pages += !part.hole;
+	}
+	free(list);
+	if (map != MAP_FAILED)
+		munmap(map, length);
+	return known && present > pages / 2;
+}
+
+static bool
+was_cached(struct image_file *file, uint64_t offset)
+{
+	/* the size at open; 0 for a block device */
+	uint64_t size = (uint64_t)file->st.st_size;
+	uid_t user = geteuid();
+	bool cached = false;
+
+	/* To a process that may not write the file, every page is present. */
+	if (offset >= size || (user != 0 && user != file->st.st_uid))
+		return false;
+	pthread_mutex_lock(&file->lock);
+	if (!file->windows)
+		file->windows = calloc(size / READ_WINDOW + 1, 1);
+	if (file->windows) {
+		unsigned char *window = &file->windows[offset / READ_WINDOW];
+		if (*window == UNKNOWN)
+			*window = most_are_present(
+					  file, offset & ~(READ_WINDOW - 1))
+					  ? WAS_CACHED
+					  : WAS_NOT_CACHED;
+		cached = *window == WAS_CACHED;
+	}
+	pthread_mutex_unlock(&file->lock);
+	return cached;
+}
+
+/* After the last read: drop the pages that readahead has read. */
+static void
+drop_ahead(struct image_file *file)
+{
+	uint64_t size = (uint64_t)file->st.st_size;
+
+	pthread_mutex_lock(&file->lock);
+	if (!file->windows)
+		drop(file, 0, 0);
+	for (uint64_t i = 0; file->windows && i * READ_WINDOW < size; i++)
+		if (file->windows[i] == WAS_NOT_CACHED)
+			drop(file, i * READ_WINDOW, READ_WINDOW);
+	pthread_mutex_unlock(&file->lock);
 }
 
 static bool
@@ -64,8 +142,12 @@ some(struct image_file *file, bool writes, uint64_t offset, void *buf,
 	}
 	if (writes)
 		return pwrite(file->fd, buf, length, (off_t)offset);
+	bool drops = file->drop_cache && !was_cached(file, offset);
+	uint64_t left = READ_WINDOW - offset % READ_WINDOW;
+	if (file->drop_cache && length > left)
+		length = (size_t)left;
 	n = pread(file->fd, buf, length, (off_t)offset);
-	if (n > 0 && file->drop_cache)
+	if (n > 0 && drops)
 		drop(file, offset & ~(FOLIO - 1), offset % FOLIO + (uint64_t)n);
 	return n;
 }
@@ -251,9 +333,8 @@ file_unchanged(struct image_store *store, struct image_error *err)
 	int rc = image_file_size(file->fd, store->name, &st, &size, err);
 	if (rc < 0)
 		return rc;
-	/* Drop the pages that readahead has read. */
 	if (file->drop_cache && !may_dontcache(file))
-		drop(file, 0, 0);
+		drop_ahead(file);
 	if (size != store->size)
 		return image_fail(err, store->name, -EIO,
 			"changed while it was read, from %" PRIu64 " to %s",
@@ -292,6 +373,7 @@ file_close(struct image_store *store)
 		close(file->fd);
 	pthread_mutex_destroy(&file->parts_lock);
 	pthread_mutex_destroy(&file->lock);
+	free(file->windows);
 	free(store->name);
 	free(file);
 }

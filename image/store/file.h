@@ -47,6 +47,9 @@ struct image_file {
 	size_t unasked;
 
 	pthread_mutex_t lock;
+	/* under the lock: for each window, whether it was in the page cache
+	 * before the first read; NULL until needed */
+	unsigned char *windows;
 	/* under the lock: bytes written since the last writeback began, their
 	 * range, and the previous range, whose writeback has begun */
 	uint64_t unsent;

@@ -18,6 +18,7 @@
 #define PAGE 4096
 #define KI ((uint64_t)1 << 10)
 #define MI ((uint64_t)1 << 20)
+#define WINDOW (64 * MI)
 
 enum call { READ, WRITE, SEEK, PUNCH, CUT, CLONE, SYNC };
 
@@ -51,10 +52,17 @@ static struct {
 	unsigned seeks;
 	/* the calls in order, such as "drop 0 4096;" */
 	char calls[1024];
+	/* pages from the beginning of the data on that are present, for each
+	 * window */
+	unsigned present[4];
+	/* the beginning of what is mapped */
+	uint64_t mapped;
+	unsigned looks;
 	/* errno of calls with RWF_DONTCACHE; 0: they succeed */
 	int dontcache;
 	/* most bytes of one call; 0: any number */
 	size_t most;
+	bool other_user;
 } now;
 
 __attribute__((format(printf, 1, 2))) static void
@@ -179,12 +187,34 @@ STANDS_FOR(int, fstat64, int fd, struct stat *st)
 	return rc;
 }
 
+STANDS_FOR(void *, mmap64, void *to, size_t length, int protection, int flags,
+	int fd, off_t offset)
+{
+	now.mapped = (uint64_t)offset;
+	return __real_mmap64(to, length, protection, flags, fd, offset);
+}
+
+STANDS_FOR(int, mincore, void *map, size_t length, unsigned char *list)
+{
+	(void)map;
+	now.looks++;
+	for (size_t i = 0; i < length / PAGE; i++)
+		list[i] = i < now.present[now.mapped / WINDOW];
+	record("look %u;", (unsigned)(now.mapped / WINDOW));
+	return 0;
+}
+
 STANDS_FOR(int, posix_fadvise64, int fd, off_t offset, off_t length, int advice)
 {
 	(void)fd;
 	assert_int_equal(advice, POSIX_FADV_DONTNEED);
 	record("drop %ld %ld;", (long)offset, (long)length);
 	return 0;
+}
+
+STANDS_FOR(uid_t, geteuid, void)
+{
+	return now.other_user ? 12345 : __real_geteuid();
 }
 
 /* A call with RWF_DONTCACHE is recorded, and fails if the kernel has none. */
@@ -830,6 +860,18 @@ FILE_TEST(a_file_that_is_written_is_read_anew)
 	expect_extent(69 * MI, 2 * MI, MI, true);
 }
 
+/* Three windows: 16 pages of data in each of the first two, and a hole. */
+static int
+make_windows(void)
+{
+	int made = new_file();
+
+	assert_ok(ftruncate(made, 3 * (off_t)WINDOW));
+	for (uint64_t i = 0; i < 2; i++)
+		put(made, 16 * PAGE, i * WINDOW);
+	return made;
+}
+
 static const struct image_store_how dropping = {.drop_cache = true};
 
 static struct image_store *
@@ -864,14 +906,66 @@ record_read(uint64_t offset, size_t length)
 	assert_ok(image_store_read(store, offset, bytes, length, &err));
 }
 
-FILE_TEST(with_the_option_what_was_read_is_dropped)
+/* Other programs use them. */
+FILE_TEST(pages_that_were_there_stay)
 {
-	begin(make_data(), open_dropping);
+	begin(make_windows(), open_dropping);
 
-	record_read(PAGE, PAGE);
-	assert_string_equal(now.calls, "once;read;drop 0 8192;");
-	record_read(2 * PAGE, PAGE);
-	assert_string_equal(now.calls, "read;drop 0 12288;");
+	/* all data of the first window, which is most of it a hole */
+	now.present[0] = 16;
+	now.present[1] = 8;
+	record_read(0, PAGE);
+	assert_string_equal(now.calls, "once;look 0;read;");
+	record_read(8 * PAGE, PAGE);
+	assert_string_equal(now.calls, "read;");
+	record_read(WINDOW + PAGE, PAGE);
+	assert_string_equal(now.calls, "look 1;read;drop 67108864 8192;");
+	/* what was read counts for nothing */
+	now.present[1] = 16;
+	record_read(WINDOW + 5 * MI, 10);
+	assert_string_equal(now.calls, "read;drop 71303168 1048586;");
+	assert_int_equal(now.looks, 2);
+	/* at the end, what readahead brought where it was known to be absent */
+	now.calls[0] = '\0';
+	assert_ok(store->ops->unchanged(store, &err));
+	assert_string_equal(now.calls, "drop 67108864 67108864;");
+}
+
+FILE_TEST(more_than_half_of_the_data_has_to_be_there)
+{
+	for (unsigned present = 7; present <= 9; present++) {
+		begin(make_windows(), open_dropping);
+		now.present[0] = present;
+		record_read(0, PAGE);
+		assert_int_equal(!strstr(now.calls, "drop"), present == 9);
+	}
+}
+
+/* A read that passes the end of a window judges both. */
+FILE_TEST(each_window_is_judged_on_its_own)
+{
+	begin(make_windows(), open_dropping);
+
+	now.present[0] = 16;
+	record_read(WINDOW - PAGE, 2 * PAGE);
+	assert_string_equal(
+		now.calls, "once;look 0;read;look 1;read;drop 67108864 4096;");
+	begin(make_windows(), open_dropping);
+	now.present[1] = 16;
+	record_read(WINDOW - PAGE, 2 * PAGE);
+	assert_string_equal(now.calls,
+		"once;look 0;read;drop 62914560 4194304;look 1;read;");
+}
+
+/* Linux says of every page that it is present. */
+FILE_TEST(who_may_not_ask_drops_what_it_read)
+{
+	begin(make_windows(), open_dropping);
+
+	now.present[0] = 16;
+	now.other_user = true;
+	record_read(0, PAGE);
+	assert_string_equal(now.calls, "once;read;drop 0 4096;");
 	/* and at the end, what readahead brought */
 	now.calls[0] = '\0';
 	assert_ok(store->ops->unchanged(store, &err));
@@ -880,7 +974,7 @@ FILE_TEST(with_the_option_what_was_read_is_dropped)
 
 FILE_TEST(without_the_option_nothing_is_dropped)
 {
-	begin(make_data(), open_again);
+	begin(make_windows(), open_again);
 
 	record_read(0, PAGE);
 	assert_ok(store->ops->unchanged(store, &err));
@@ -889,7 +983,7 @@ FILE_TEST(without_the_option_nothing_is_dropped)
 
 FILE_TEST(a_kernel_that_drops_needs_no_help)
 {
-	begin(make_data(), open_dropping);
+	begin(make_windows(), open_dropping);
 
 	now.dontcache = 0;
 	record_read(0, PAGE);
