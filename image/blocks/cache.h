@@ -150,13 +150,16 @@ struct image_blocks {
 	uint64_t end;
 	/* of a stream: the block that the next byte belongs to, or NULL */
 	struct block *head;
+	/* in their order */
 	struct block_hole *holes;
 	size_t n_holes;
 	uint64_t room_for_holes;
+	/* each from the oldest on */
 	struct block_list needed;
 	struct block_list released;
 	size_t n_released;
 	size_t n_blocks;
+	/* by index % max_blocks */
 	struct block **table;
 	/* threads that wait for a block without pins */
 	unsigned starved;

@@ -105,6 +105,7 @@ struct image_store_ops {
 		struct image_store *from, uint64_t from_offset, uint64_t length,
 		struct image_error *err);
 
+	/* Make all written bytes durable. NULL as for write. */
 	int (*flush)(struct image_store *store, struct image_error *err);
 
 	/* Returns -EIO if a change of the store since open was detected:

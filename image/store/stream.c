@@ -240,10 +240,11 @@ read_text(struct image_stream *stream, size_t max, char **text, size_t *length,
 	int rc = 0;
 
 	*text = calloc(1, max + 2);
-	*length = known && stream->size > max ? max + 1 : 0;
 	if (!*text)
 		rc = image_no_memory(err);
-	else if (*length == 0)
+	else if (known && stream->size > max)
+		*length = max + 1;
+	else
 		rc = image_stream_read_all(stream, *text, max + 1, length, err);
 	if (rc == 0 && *length > max)
 		rc = image_fail(err, stream->name, -EFBIG, "has more than %s",
@@ -260,7 +261,8 @@ image_stream_read_fd(int fd, const char *name, size_t max, char **text,
 	int rc = image_stream_of_fd(fd, true, name, &stream, err);
 
 	*text = NULL;
-	return rc < 0 ? rc : read_text(stream, max, text, length, err);
+	*length = 0;
+	return stream ? read_text(stream, max, text, length, err) : rc;
 }
 
 int
@@ -271,7 +273,8 @@ image_stream_read_store(struct image_store *store, size_t max, char **text,
 	int rc = image_stream_of_store(store, &stream, err);
 
 	*text = NULL;
-	return rc < 0 ? rc : read_text(stream, max, text, length, err);
+	*length = 0;
+	return stream ? read_text(stream, max, text, length, err) : rc;
 }
 
 int
@@ -281,6 +284,7 @@ image_stream_read_file(const char *file, size_t max, char **text,
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
 
 	*text = NULL;
+	*length = 0;
 	return fd < 0 ? image_fail(err, file, -errno, "cannot be opened: %s",
 				strerror(errno))
 		      : image_stream_read_fd(fd, file, max, text, length, err);

@@ -68,6 +68,7 @@ int image_stream_check(const char *name, uint64_t size, uint64_t came,
 /* The members of a stream. close allows NULL. */
 int image_stream_read(struct image_stream *stream, void *buf, size_t length,
 	size_t *got, struct image_error *err);
+/* Read up to the end, or `size` bytes. */
 int image_stream_read_all(struct image_stream *stream, void *buf, size_t size,
 	size_t *length, struct image_error *err);
 int image_stream_skip(struct image_stream *stream, uint64_t unit,
@@ -75,7 +76,8 @@ int image_stream_skip(struct image_stream *stream, uint64_t unit,
 /*
  * Read what is left of a descriptor, which is closed, a store, which is closed
  * too, or a file. The caller frees *text, also after a failure; a NUL follows
- * it. More than max bytes are a failure, which sets *length to more than max.
+ * it. More than max bytes are a failure, which sets *length to more than max,
+ * and *text. *length is 0 if there is no text.
  */
 int image_stream_read_fd(int fd, const char *name, size_t max, char **text,
 	size_t *length, struct image_error *err);

@@ -491,8 +491,9 @@ struct reader {
 	struct image_store *store;
 	const unsigned char *bytes;
 	size_t size;
-	/* 0: anywhere */
+	/* 0: anywhere, or mostly ascending */
 	size_t chunk;
+	bool ascends;
 	/* of all: where the next chunk begins */
 	size_t *next;
 	uint64_t seed;
@@ -509,14 +510,17 @@ next_range(struct reader *r, size_t i, size_t *at, size_t *length)
 	} else {
 		*at = support_below(&r->seed, r->size);
 		*length = support_below(&r->seed, 200000);
-		if (i % 8)
+		if (r->ascends && i % 8)
 			*at = *at / 40 + i * (r->size / 300);
 		if (*at >= r->size)
 			*at = r->size - 1;
 	}
-	if (*at<r->size && * length> r->size - *at)
-		*length = r->size - *at;
-	return *at < r->size && (r->chunk || i < 300);
+	if (*at >= r->size)
+		return false;
+	size_t left = r->size - *at;
+	if (*length > left)
+		*length = left;
+	return r->chunk || i < 300;
 }
 
 static void *
@@ -545,8 +549,8 @@ fake_read_by_threads(struct image_store *store, const unsigned char *bytes,
 	size_t next = 0;
 
 	for (int i = 0; i < 4; i++)
-		readers[i] = (struct reader){store, bytes, size, chunk, &next,
-			support_random(&seed), false};
+		readers[i] = (struct reader){store, bytes, size, chunk, i % 2,
+			&next, support_random(&seed), false};
 	support_threads(run_reader, readers, 4, sizeof(*readers));
 	for (int i = 0; i < 4; i++)
 		assert_false(readers[i].failed);

@@ -160,8 +160,8 @@ fake_raise(atomic_uint *most, unsigned value)
 }
 
 /*
- * Four threads read the bytes of a store: anywhere, mostly ascending, as an
- * image is read; or in chunks that are released, each chunk once.
+ * Four threads read the bytes of a store: two anywhere, and two mostly
+ * ascending, as an image is read; or in chunks that are released, each once.
  */
 void fake_read_by_threads(struct image_store *store, const unsigned char *bytes,
 	size_t size, size_t chunk);

@@ -417,6 +417,29 @@ pack_content(enum image_packing packing, size_t length)
 }
 
 /* Nothing, and more than every buffer holds, by reads of any size. */
+/* A registry that states a long answer made hone look into it. */
+TEST(a_text_without_memory_has_no_length)
+{
+	struct image_store *store;
+	struct image_error err;
+	size_t length;
+	char *text;
+	int rc = -ENOMEM;
+
+	/* of the stream, its name and the text */
+	for (unsigned victim = 1; rc == -ENOMEM; victim++) {
+		assert_ok(memory_store_open("long", 4, "text", &store, &err));
+		length = 9;
+		atomic_store(&fail_allocation, victim);
+		rc = image_stream_read_store(store, 3, &text, &length, &err);
+		atomic_store(&fail_allocation, 0);
+		assert_int_equal(rc, victim < 4 ? -ENOMEM : -EFBIG);
+		assert_int_equal(length, text ? 4 : 0);
+		assert_int_equal(!text, rc == -ENOMEM);
+		free(text);
+	}
+}
+
 TEST(content_of_any_length_is_unpacked)
 {
 	static const struct way ways[] = {{1, 100, 0, 0}, {7, 1, 0, 0},

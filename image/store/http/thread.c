@@ -6,7 +6,8 @@
 
 #define IDLE_MS 10000
 
-/* If it fails, the thread wakes up IDLE_MS late. */
+/* The kernel may lack the memory for a byte, and has it at the next attempt. If
+ * all fail, the thread wakes up IDLE_MS late. */
 bool
 http_wake(struct image_blocks *blocks)
 {

@@ -37,6 +37,7 @@
 #include "store/nbd/nbd.h"
 #include "thread.h"
 
+/* Time for handshakes that are under way at the end. */
 #define HANDSHAKE_NS UINT64_C(5000000000)
 
 /* Losses in a row, without an answer: 13 seconds with the waits. */

@@ -115,6 +115,7 @@ struct image_nbd_slot {
 struct image_nbd_connection {
 	struct image_nbd_store *nbd;
 	struct nbd_handle *handle;
+	/* its socket, since the last poll() */
 	int fd;
 	bool ready;
 	/* the server is about to close it */
@@ -204,6 +205,7 @@ image_nbd_number(const struct image_nbd_connection *connection)
 
 /* Start the thread and wait for the first connection. */
 int image_nbd_start(struct image_nbd_store *nbd, struct image_error *err);
+/* Allowed after a failure of image_nbd_start(). */
 void image_nbd_stop(struct image_nbd_store *nbd);
 /* Make a condition on which a thread waits with the time limit. */
 void image_nbd_condition(pthread_cond_t *condition);

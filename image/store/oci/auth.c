@@ -58,7 +58,8 @@ take_token(struct oci_auth *a, const char *text, size_t length,
 
 	if (!token)
 		return image_no_memory(err);
-	bool good = image_json_parse(text, length, &root) &&
+	bool good = length <= MAX_ANSWER &&
+		    image_json_parse(text, length, &root) &&
 		    (image_json_member(root, "token", token, length) ||
 			    image_json_member(
 				    root, "access_token", token, length)) &&
@@ -122,7 +123,7 @@ request_token(struct oci_auth *a, const struct oci_challenge *c,
 	if (rc == 0 && store)
 		rc = image_stream_read_store(
 			store, MAX_ANSWER, &answer, &length, err);
-	/* A longer answer has no valid token either. */
+	/* One that is too long has no valid token either. */
 	if (rc == 0 || length > MAX_ANSWER)
 		rc = take_token(a, answer, length, err);
 	free(answer);
