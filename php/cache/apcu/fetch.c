@@ -22,14 +22,15 @@ find_each(zval *result, HashTable *keys, bool fetches)
 			continue;
 		}
 		/* __wakeup() may assign to a reference that has the key. */
-		name = zend_string_copy(Z_STR_P(key));
+		name = fetches ? zend_string_copy(Z_STR_P(key)) : Z_STR_P(key);
 		ZVAL_TRUE(&value);
 		found = php_hone_apcu_on() &&
 			(fetches ? php_hone_cache_fetch(name, &value)
 				 : php_hone_cache_exists(name));
 		if (found)
 			zend_hash_update(Z_ARRVAL_P(result), name, &value);
-		zend_string_release(name);
+		if (fetches)
+			zend_string_release(name);
 	}
 	ZEND_HASH_FOREACH_END();
 }

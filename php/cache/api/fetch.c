@@ -9,8 +9,9 @@
 #define WEIGHT 16
 #define WEIGHT_KNOWN 1
 
-/* A request that is older than hone.cache_shared_seconds closes its slot, and
- * holds back no more memory than the cache has now. */
+/* A request that is older than hone.cache_shared_seconds closes its slot:
+ * what it has read then holds back no more memory than the cache has at that
+ * time. */
 static void
 check_age(struct php_hone_cache *cache)
 {
@@ -223,9 +224,8 @@ php_hone_cache_fetch(zend_string *key, zval *value)
 	return take(member, php_hone_fetch_find(member, &of), value);
 }
 
-const struct php_hone_entry *
-php_hone_cache_look(
-	struct php_hone_member *member, zend_string *key, uint32_t grace)
+static zend_always_inline const struct php_hone_entry *
+look(struct php_hone_member *member, zend_string *key, uint32_t grace)
 {
 	struct php_hone_key of = php_hone_key_of(key);
 	const struct php_hone_entry *entry = php_hone_fetch_peek(member, &of);
@@ -235,6 +235,13 @@ php_hone_cache_look(
 			php_hone_store_now(member->store))
 		return NULL;
 	return entry;
+}
+
+const struct php_hone_entry *
+php_hone_cache_look(
+	struct php_hone_member *member, zend_string *key, uint32_t grace)
+{
+	return look(member, key, grace);
 }
 
 bool
@@ -257,7 +264,7 @@ php_hone_cache_exists(zend_string *key)
 	if (member == NULL)
 		return false;
 	count_fetch(WEIGHT);
-	found = php_hone_cache_look(member, key, 0) != NULL;
+	found = look(member, key, 0) != NULL;
 	php_hone_fetch_end(member);
 	return found;
 }
