@@ -81,8 +81,9 @@ output_draw_name(struct output *output)
 	/* Some file systems refuse a part of a UTF-8 sequence. */
 	while (length && (output->name[length] & 0xc0) == 0x80)
 		length--;
-	if (getrandom(&bits, sizeof(bits), 0) < 0)
-		return -1;
+	/* The name must be free, not secret: nothing waits for entropy. */
+	if (getrandom(&bits, sizeof(bits), GRND_NONBLOCK) < 0)
+		bits = cli_now_ns();
 	for (int i = 0; i < RANDOM; i++)
 		random[i] = digits[bits >> (5 * i) & 31];
 	free(output->temporary);
