@@ -6,8 +6,9 @@
  *
  * A part of the extension has a folder, its struct in the globals below, and
  * php_hone_PART_minit(), _rinit(), _mshutdown() and _minfo(), which hone.c
- * calls. Names that several files share begin with php_hone or PHP_HONE, so
- * that they differ from those of libhone.
+ * calls. Its INI rows are in the table of hone.c, or in one of its own. Names
+ * that several files share begin with php_hone or PHP_HONE, so that they differ
+ * from those of libhone.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"

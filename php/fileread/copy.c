@@ -77,8 +77,10 @@ copy_at_once(const int fds[2], bool *some)
 
 /*
  * PHP continues from the positions of both files, and closes them. Before PHP
- * 8.6, PHP then reads and writes, and reports errors such as a full disk: it
- * never calls copy_file_range() for a target that is open for append.
+ * 8.6, PHP then has to read and write, to report errors such as a full disk. It
+ * never calls copy_file_range() for a target that is open for append, so this
+ * function sets that mode. The stream writes at the end of its file in any
+ * case.
  */
 static bool
 copy_by_php(const zval *arg, const int fds[2], bool some)

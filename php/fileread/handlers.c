@@ -67,7 +67,8 @@ declared(const char *name)
 }
 
 /* Whether phar calls this handler for paths outside of archives: phar keeps the
- * original handlers in its globals, whose layout is private. */
+ * original handlers in its globals. Their layout is private, but no other value
+ * there equals the address of a handler. */
 static bool
 phar_keeps(const zend_module_entry *phar, zif_handler handler)
 {

@@ -378,7 +378,8 @@ php_hone_rest(php_stream *stream, enum php_hone_function function)
 
 /* Whether every regular file on the filesystem can be mapped. On others
  * (filesystems of the kernel, some of FUSE), PHP reads a file that cannot be
- * mapped, and sees its end. */
+ * mapped, and sees its end. A device number may be reused, but hardly within a
+ * request. */
 static bool
 can_be_mapped(const struct plain *plain)
 {

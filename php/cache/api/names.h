@@ -33,6 +33,7 @@ enum php_hone_name {
 		PHP_HONE_NAME_COUNT,
 };
 
+/* Set once, before a second thread exists. */
 extern zend_string *php_hone_names[PHP_HONE_NAME_COUNT];
 
 /* Adds an element. Each name is added once. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Store, delete, and ints that change in place. The steps of
- *php_hone_cache_store():
+ * php_hone_cache_store():
  *
  *	build    the form of the value: flat, a graph of objects, or a text
  *	reserve  a block of the store, which may evict others
