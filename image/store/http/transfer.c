@@ -21,7 +21,9 @@
  *
  * The four functions at the right return false if another request follows, and
  * set an error if none does. A body that is not the range turns TAKE into FAIL.
- * end() chooses among these ends.
+ * end() chooses among these ends. If a whole file ends without an error of
+ * libcurl, end_whole() follows TAKE: done, with an error if nothing shows that
+ * all bytes came.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -8,7 +8,7 @@
  *	none ---------------> handshake ---------------> ready
  *	 ^                        |                        |
  *	 +------------------------+------------------------+
- *	    close_connection(), from lost(), check() or fail_all()
+ *	    close_connection(), from lost(), check(), fail_all() or leave_all()
  *
  * loop() makes the first connection again after due_ns. The loss of
  * MAX_LOSSES of them without an answer fails all calls. connect_more() makes
