@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Hostile VHD images: one sentence, no output, bounded time and memory."""
+import gzip
 import json
+import re
+import subprocess
 
 import pytest
 
-from harness import piped
+from harness import ENV, need, piped
 from test_hostile import Judge
 from vhd_builder import SECTOR, Vhd, fixed
 
@@ -219,6 +222,25 @@ def test_bitmaps_in_a_hole_of_the_file_are_not_read(judge, down):
     assert judge.calls("lseek", "map", judge.image) < 100
 
 
+def test_check_searches_no_holes(judge):
+    """64 GiB in blocks that lie in a hole. The store fills the bytes of a hole itself,
+    so that only instructions tell whether they are searched."""
+    need("valgrind")
+    blocks, block = 1 << 15, (2 << 20) + SECTOR
+    image = Vhd(blocks << 21, 2 << 20)
+    image.table = [(image.next + i * block) // SECTOR for i in range(blocks)]
+    image.next += blocks * block
+    image.write(judge.image)
+    assert b" is safe" in judge.reads("check", judge.image)
+    done = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", judge.path,
+         "check", judge.image], check=False, capture_output=True, env=ENV)
+    found = re.search(rb"Collected : (\d+)", done.stderr)
+    if judge.sanitized or not found:
+        pytest.skip("valgrind cannot count this hone")
+    assert int(found[1]) < 200e6
+
+
 def lost_sector(path):
     """A sector of the last block is lost: the footer is where its end was."""
     dynamic()(path)
@@ -244,6 +266,24 @@ def dirty(sector, index=2):
     return make
 
 
+def dirty_in_the_second_mib(*clear):
+    """A maker of an image with blocks of 2 MiB, the default, and a clear bit over
+    bytes of the second MiB of one: a visit of so much data has released the first.
+    `clear`: sectors of zeros with such bits."""
+    def make(path):
+        image = Vhd(8 << 20, 2 << 20)
+        data, bits = bytearray(b"d" * (2 << 20)), [True] * 4096
+        for sector in clear:
+            data[sector * SECTOR:(sector + 1) * SECTOR] = bytes(SECTOR)
+        for sector in (*clear, 3000):
+            bits[sector] = False
+        image.add(1, bytes(data), bits)
+        for index in 2, 3:
+            image.add(index, b"d" * (2 << 20))
+        image.write(path)
+    return make
+
+
 def small_blocks(path):
     """QEMU has no bitmap for them."""
     image = Vhd(16 * 1024, 2048)
@@ -264,6 +304,8 @@ VERDICTS = [
     ("footers_differ", dynamic(copy={"current_size": 32768}), "contradict", False),
     ("dirty_sector", dirty(5), "disk offset 0x8a00, from 0x5600 of the file", True),
     ("dirty_last_sector", dirty(31, 3), "bitmap at 0x4a00 are clear", True),
+    ("dirty_sector_3000", dirty_in_the_second_mib(), "offset 0x377000, from", True),
+    ("zero_and_dirty_sector", dirty_in_the_second_mib(1500), "offset 0x377000,", True),
     ("small_blocks", small_blocks, "block size 2048 of the header", True),
     ("data_behind_its_geometry", two_sizes(b"x" * 4096), "by its geometry", True),
     ("zeros_behind_its_geometry", two_sizes((b"x" * 2048).ljust(4096, b"\0")), "", True),
@@ -295,6 +337,9 @@ def test_what_other_readers_see_otherwise(hone, judge, make, part, read):
     assert code == bool(part) == bool(failed) and part in str(failed), failed
     done = piped(hone.run, judge.image, "check", "--json", "-f", "vhd", "-")
     assert json.loads(done.stdout)["checks"] == checks
+    packed = judge.folder / "packed.vhd.gz"
+    packed.write_bytes(gzip.compress(judge.image.read_bytes(), 1))
+    assert judge.run("check", "-f", "vhd", packed)[0] == code
 
 
 def test_clear_sectors_of_zeros_are_safe(hone, judge):

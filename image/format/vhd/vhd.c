@@ -74,9 +74,6 @@ struct vhd_source {
 	char doubt[192];
 	/* sectors of bitmaps */
 	struct image_slices *cache;
-	/* find the bytes of the sectors whose bits are clear, for vhd_check()
-	 */
-	bool inverted;
 };
 
 static struct vhd_source *
@@ -433,8 +430,6 @@ vhd_read_bits(struct vhd_source *v, uint64_t offset,
 		return rc;
 	memcpy(bits, slice->words, VHD_SECTOR);
 	image_slices_put(v->cache, slice);
-	for (size_t i = 0; v->inverted && i < VHD_SECTOR; i++)
-		bits[i] = (unsigned char)~bits[i];
 	return 0;
 }
 
@@ -548,14 +543,14 @@ vhd_extent(struct image_source *source, uint64_t offset, uint64_t length,
 }
 
 /*
- * Sectors whose bits are clear may have any bytes in the file. Returns whether
- * one has bytes that are not zero.
+ * Sectors whose bits are clear may have any bytes in the file. Returns where
+ * the first one begins that has bytes that are not zero, or run->length.
  */
-static bool
+static uint64_t
 clear_sectors(
 	const unsigned char *bits, const struct vhd_run *run, unsigned char *to)
 {
-	bool cleared = false;
+	uint64_t first = run->length;
 
 	for (uint64_t at = 0; at < run->length;) {
 		uint64_t in = run->skip + at;
@@ -564,12 +559,12 @@ clear_sectors(
 			n = run->length - at;
 		if (!vhd_bit(bits, (unsigned)(in / VHD_SECTOR)) &&
 			!hone_buffer_is_zero(to + at, (size_t)n)) {
-			cleared = true;
+			first = first < at ? first : at;
 			memset(to + at, 0, (size_t)n);
 		}
 		at += n;
 	}
-	return cleared;
+	return first;
 }
 
 /*
@@ -608,7 +603,7 @@ read_run(struct vhd_source *v, const struct vhd_run *run, uint64_t guest,
 			store, run->host, to, (size_t)run->length, err);
 	if (rc < 0)
 		return rc;
-	release(v, run, guest, clear_sectors(bits, run, to));
+	release(v, run, guest, clear_sectors(bits, run, to) < run->length);
 	return 0;
 }
 
@@ -898,40 +893,102 @@ vhd_open_source(struct image_store *store, const struct image_open *how,
 /* QEMU has no bit for fewer sectors. */
 #define MIN_BLOCK 4096
 
+/* Bytes that are compared with zeros at a time. A visit of a stream releases
+ * multiples of them. */
+#define PART ((uint64_t)64 << 10)
+
+static bool
+has_clear_bit(const unsigned char *bits, const struct vhd_run *run)
+{
+	uint64_t at = run->skip / VHD_SECTOR;
+	uint64_t end = (run->skip + run->length) / VHD_SECTOR;
+
+	while (at < end && vhd_bit(bits, (unsigned)at))
+		at++;
+	return at < end;
+}
+
+/*
+ * Set *at to the first sector of a run, which begins at the first bit, whose
+ * bit is clear and that is not zero, or to run->length. buffer: PART bytes.
+ */
+static int
+find_dirty(struct vhd_source *v, const struct vhd_run *run,
+	unsigned char *buffer, uint64_t *at, struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	unsigned char bits[VHD_SECTOR];
+	uint64_t length;
+
+	int rc = vhd_read_bits(v, run->bitmap, bits, err);
+	for (*at = 0; rc == 0 && *at < run->length; *at += length) {
+		uint64_t left = run->length - *at, most = PART - *at % PART;
+		struct vhd_run part = {
+			.length = left < most ? left : most, .skip = *at};
+		bool hole;
+		length = part.length;
+		if (!has_clear_bit(bits, &part))
+			continue;
+		rc = image_store_extent(
+			store, run->host + *at, left, &length, &hole, err);
+		if (rc < 0)
+			break;
+		length -= length % VHD_SECTOR;
+		if (hole && length)
+			continue;
+		length = part.length;
+		rc = image_store_read(
+			store, run->host + *at, buffer, (size_t)length, err);
+		uint64_t first =
+			rc == 0 ? clear_sectors(bits, &part, buffer) : length;
+		if (first < length) {
+			*at += first;
+			break;
+		}
+		/* A visit of a stream keeps what has such sectors, and only
+		 * that. */
+		if (rc == -ESPIPE && store->forward)
+			rc = 0;
+	}
+	return rc;
+}
+
 /* Report a sector whose bit is clear and that is not zero. */
 static int
 check_bitmaps(struct vhd_source *v, struct image_verdict *verdict,
 	struct image_error *err)
 {
-	struct vhd_run run;
-	uint64_t data;
+	unsigned char *buffer = malloc(PART);
+	struct vhd_run run = {.length = 0};
+	uint64_t at, in_run = 0;
+	int rc = 0;
 
-	v->inverted = true;
-	for (uint64_t at = 0; at < v->base.size; at += run.length) {
+	if (!buffer)
+		return image_no_memory(err);
+	for (at = 0; rc == 0 && at < v->base.size; at += run.length) {
 		vhd_find(v, at, v->base.size - at, &run);
 		if (run.host == IMAGE_NO_HOST)
 			continue;
-		uint64_t end = at + run.length;
-		int rc = image_source_find_data(&v->base, at, end, &data, err);
-		/* A visit of a stream keeps what has such sectors, and only
-		 * that. */
+		rc = find_dirty(v, &run, buffer, &in_run, err);
+		/* The bitmap was released with its sectors. */
 		if (rc == -ESPIPE && v->base.store->forward)
-			continue;
-		if (rc < 0)
-			return rc;
-		if (data == end)
-			continue;
-		data -= data % VHD_SECTOR;
+			rc = 0;
+		else if (in_run < run.length)
+			break;
+	}
+	free(buffer);
+	if (rc < 0)
+		return rc;
+	if (at < v->base.size)
 		image_verdict_add(verdict, "bitmaps", 1,
 			"disk offset 0x%" PRIx64 ", from 0x%" PRIx64
 			" of the file on: bits of the bitmap at 0x%" PRIx64
 			" are clear, and the sectors are not zero, which QEMU "
 			"reads",
-			data, run.host + (data - at), run.bitmap);
-		return 0;
-	}
-	image_verdict_add(verdict, "bitmaps", 0, "%s",
-		"sectors whose bits are clear are zero");
+			at + in_run, run.host + in_run, run.bitmap);
+	else
+		image_verdict_add(verdict, "bitmaps", 0, "%s",
+			"sectors whose bits are clear are zero");
 	return 0;
 }
 
