@@ -406,6 +406,9 @@ set_sparse(
 						: NULL;
 
 	extra->sparse = true;
+	/* GNU tar and Python take the last one of a repeated version. */
+	if (number == &extra->major || number == &extra->minor)
+		number->set = false;
 	if (number)
 		return set_number(number, value, length);
 	if (strcmp(key, "name") == 0)
@@ -532,12 +535,15 @@ read_gnu_map(struct tar *tar, const struct header *h, struct map *map,
 
 	while (!why && more) {
 		struct more_map block;
+		if (last) {
+			why = "goes on after its end";
+			break;
+		}
 		int rc = read_at(tar, tar->at, &block, sizeof(block), err);
 		if (rc < 0)
 			return rc;
 		tar->at += TAR_BLOCK;
-		why = last ? "goes on after its end"
-			   : add_pieces(map, block.map, 21, &last);
+		why = add_pieces(map, block.map, 21, &last);
 		more = block.is_extended;
 	}
 	return why ? fail_at(tar, tar->at, "the sparse map", why, err) : 0;

@@ -267,6 +267,18 @@ def test_maps_of_every_length(hone, work, version):
         assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_the_last_of_several_sparse_versions_counts(hone, work):
+    """As for GNU tar and Python."""
+    keys = [(b"major", b"2"), (b"major", b"1"), (b"minor", b"1"), (b"minor", b"0"),
+            (b"name", b"disk.raw"), (b"realsize", b"512")]
+    lines = b"1\n0\n512\n".ljust(512, b"\0")
+    archive = write(work, "a.tar", pax(*[(b"GNU.sparse." + k, v) for k, v in keys]) +
+                    member(b"GNUSparseFile.0/x", lines + DATA) + END)
+    hone.ok("compare", "-q", "--strict", archive, write(work, "plain", DATA))
+    with tarfile.open(archive) as python:
+        assert python.extractfile("disk.raw").read() == DATA
+
+
 def test_a_sparse_disk_of_exabytes_takes_no_time(hone, work):
     """Holes are skipped, not read, in a stream too."""
     size = (1 << 63) - 4096
