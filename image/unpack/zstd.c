@@ -262,6 +262,10 @@ zstd_decode(void *state, struct image_decode *io)
 			zstd->window, zstd->memory);
 		return -E2BIG;
 	default:
+		/* libzstd takes no input then. The damage is somewhere in it.
+		 */
+		io->in += io->in_left;
+		io->in_left = 0;
 		snprintf(io->why, sizeof(io->why), "%s",
 			ZSTD_getErrorString(code));
 		return -EINVAL;

@@ -301,7 +301,9 @@ stream_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
 	size_t n = s->piece ? s->piece : 1 + s->n_reads * 7919 % 50000;
 
 	s->n_reads++;
-	if (s->fails && s->at >= s->fails_at)
+	assert_false(s->failed);
+	s->failed = s->fails && s->at >= s->fails_at;
+	if (s->failed)
 		return image_fail(err, stream->name, s->fails, "is broken");
 	n = n < length ? n : length;
 	*got = n < left ? n : left;

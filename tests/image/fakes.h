@@ -123,6 +123,8 @@ struct fake_stream {
 	/* what happened */
 	size_t at;
 	unsigned n_reads;
+	/* no other read may follow */
+	bool failed;
 	bool closed;
 };
 

@@ -105,14 +105,23 @@ STANDS_FOR(lzma_ret, lzma_code, lzma_stream *stream, lzma_action action)
 	return rc;
 }
 
-/* Of the last decoder with threads. */
+/* Of the last decoder with threads; and its stream until it ends. */
 static lzma_mt limits;
+static lzma_stream *with_threads;
 
 STANDS_FOR(lzma_ret, lzma_stream_decoder_mt, lzma_stream *stream,
 	const lzma_mt *options)
 {
 	limits = *options;
+	with_threads = stream;
 	return __real_lzma_stream_decoder_mt(stream, options);
+}
+
+STANDS_FOR(void, lzma_end, lzma_stream *stream)
+{
+	if (stream == with_threads)
+		with_threads = NULL;
+	__real_lzma_end(stream);
 }
 
 /* Headers of blocks that are read before there is no memory; 0: all. */
@@ -399,6 +408,16 @@ expect_text(const char *part)
 {
 	if (!strstr(result.err.text, part))
 		fail_msg("'%s' is not in '%s'", part, result.err.text);
+}
+
+static void
+expect_damage_before_offset(size_t at)
+{
+	static const char before[] = "before offset ";
+	const char *offset = strstr(result.err.text, before);
+
+	assert_non_null(offset);
+	assert_true(strtoull(offset + strlen(before), NULL, 10) > at);
 }
 
 static void
@@ -1436,6 +1455,7 @@ TEST(the_memory_limits_the_threads_of_liblzma)
 		assert_ok(unpack_by(XZ, &way, 2));
 		uint64_t most = i ? memory[i] : image_memory(0).unpack;
 		assert_int_equal(limits.threads, 2);
+		assert_null(with_threads);
 		assert_int_equal(limits.memlimit_threading, most);
 		assert_int_equal(limits.memlimit_stop, most);
 	}
@@ -1451,6 +1471,7 @@ TEST(damage_in_any_member_is_reported_as_without_threads)
 			int rc = unpack_changed(threaded[i], at, 0x10);
 			assert_int_equal(rc, -EIO);
 			expect_text("has damaged");
+			expect_damage_before_offset(at);
 			assert_true(result.length <= 30000 * (member + 1));
 		}
 	}
