@@ -18,8 +18,8 @@ const char *image_unpack_version(enum image_packing packing);
 
 /*
  * Returns the packing that the suffix of the first *length bytes of a name
- * claims, and takes the suffix from *length. Sets *more to whether another
- * suffix may stand before that one: not before ".tgz".
+ * claims, or IMAGE_PACKING_NONE, and takes the suffix from *length. Sets *more
+ * to whether another suffix may stand before that one: not before ".tgz".
  */
 enum image_packing image_unpack_suffix(
 	const char *name, size_t *length, bool *more);
@@ -27,7 +27,8 @@ enum image_packing image_unpack_suffix(
 /* Returns whether the name has the suffix of a packed tar archive: ".tgz". */
 bool image_unpack_is_tar(const char *name);
 
-/* Returns the packing whose magic the bytes begin with. */
+/* Returns the packing whose magic the bytes begin with, or IMAGE_PACKING_NONE.
+ */
 enum image_packing image_unpack_by_magic(
 	const unsigned char *head, size_t length);
 

@@ -197,8 +197,9 @@ vmdk_parse_footer(const unsigned char *raw, const char *name,
 	return 0;
 }
 
-/* Read the header, and with `whole` the footer if the header refers to one. The
- * tables may lie past the end of the file. */
+/* Read the header, and with `whole` the footer if the header refers to one;
+ * otherwise header->at_end remains true. The tables may lie past the end of the
+ * file. */
 static int
 read_header(struct image_store *store, bool whole, struct vmdk_header *header,
 	struct image_error *err)

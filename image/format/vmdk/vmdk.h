@@ -83,10 +83,14 @@ struct vmdk_header {
 	uint32_t entries;
 	/* entries of the grain directory */
 	uint64_t tables;
-	/* bytes; the last ones are those in front of the first grain */
-	uint64_t descriptor, descriptor_bytes, redundant, directory, overhead;
-	/* the footer has the offset of the directory, and was read */
-	bool at_end, has_footer;
+	/* bytes */
+	uint64_t descriptor, descriptor_bytes, redundant, directory;
+	/* bytes in front of the first grain */
+	uint64_t overhead;
+	/* the footer has the offset of the directory, and was not read yet */
+	bool at_end;
+	/* it was read */
+	bool has_footer;
 };
 
 /* Returns the end of the header and the descriptor: no grain is before it. */
