@@ -55,7 +55,10 @@ ask(int fd, int command, int first, int length, const char *what, char *text,
 		return 0;
 	case EAGAIN:
 	case EACCES:
-		break;
+		/* A look waits for nobody. */
+		if (command == F_OFD_SETLK)
+			break;
+		__attribute__((fallthrough));
 	default:
 		snprintf(text, size, "cannot be locked: %s", strerror(code));
 		return -code;

@@ -511,7 +511,7 @@ SOURCE_TEST(entries_of_the_l1_table_are_checked)
 	static const struct damage damages[] = {
 		{L1, 8, L2 | COPIED | 1, "reserved bits"},
 		{L1, 8, L2 | UINT64_C(1) << 56, "reserved bits"},
-		{L1, 8, L2 + 512, "not a multiple of the cluster size"},
+		{L1, 8, L2 + 512, "not a multiple of the cluster size 65536"},
 		{L1, 8, COPIED, "points at the header"},
 		{L1, 8, 0x100000000, "L2 table at 0x100000000"},
 		{L1, 8, DATA + 0x20000, "L2 table at 0x60000"},

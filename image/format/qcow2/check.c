@@ -715,20 +715,30 @@ check_entry(struct check *k, uint32_t index, const unsigned char *raw)
 	uint64_t offset = image_be64(raw);
 	uint64_t entries = image_be32(raw + 8);
 	uint32_t flags = image_be32(raw + 12);
-	unsigned type = raw[16], granularity = raw[17];
-	unsigned name = image_be16(raw + 18);
+	uint32_t type = raw[16], granularity = raw[17];
+	uint32_t name = image_be16(raw + 18);
+	const struct {
+		const char *name;
+		uint32_t value;
+		bool valid;
+	} fields[] = {
+		{"flags", flags, !(flags & ~KNOWN_FLAGS)},
+		{"type", type, type == DIRTY_TRACKING},
+		{"granularity_bits", granularity,
+			granularity >= MIN_GRANULARITY_BITS &&
+				granularity <= MAX_GRANULARITY_BITS},
+		{"name_size", name, name > 0 && name <= MAX_NAME},
+	};
 	bool clash;
 
-	if ((flags & ~KNOWN_FLAGS) || type != DIRTY_TRACKING ||
-		granularity < MIN_GRANULARITY_BITS ||
-		granularity > MAX_GRANULARITY_BITS || name == 0 ||
-		name > MAX_NAME) {
-		fault(k, BITMAPS,
-			"bitmap directory entry %u is not valid: flags %u, "
-			"type %u, granularity_bits %u, name_size %u",
-			index, flags, type, granularity, name);
-		return 0;
-	}
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (!fields[i].valid) {
+			fault(k, BITMAPS,
+				"bitmap directory entry %u has %s %u, which is "
+				"not valid",
+				index, fields[i].name, fields[i].value);
+			return 0;
+		}
 	int rc = count_table(
 		k, BITMAPS, BITMAP_TABLE, offset, entries * 8, &clash);
 	return rc < 0 || clash

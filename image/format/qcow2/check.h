@@ -17,8 +17,9 @@ int qcow2_check(struct image_store *store, struct image_verdict *verdict,
 /* Most bytes of a map: 16 GiB of clusters of 64 KiB take 1 MiB. */
 #define QCOW2_REFS_BYTES ((size_t)512 << 20)
 
-/* 16 pages have one bucket if the map has its most bytes. */
-#define QCOW2_REFS_BUCKET_BITS 14
+/* As many buckets as pages at most. The kernel makes those that are used: the
+ * map is in memory of calloc(). */
+#define QCOW2_REFS_BUCKET_BITS 18
 
 struct qcow2_refs_page {
 	/* of the first cluster, counted in pages */
@@ -39,12 +40,27 @@ struct qcow2_refs {
 
 void qcow2_refs_destroy(struct qcow2_refs *refs);
 
+/* Set refs->last to the page of this index. */
+int qcow2_refs_find(
+	struct qcow2_refs *refs, uint64_t index, struct image_error *err);
+
 /*
  * Set *out to the word of a cluster, which is valid as long as the map.
  * Returns -ENOMEM or -E2BIG if the map becomes too large.
  */
-int qcow2_refs_get(struct qcow2_refs *refs, uint64_t cluster, uint32_t **out,
-	struct image_error *err);
+static inline int
+qcow2_refs_get(struct qcow2_refs *refs, uint64_t cluster, uint32_t **out,
+	struct image_error *err)
+{
+	uint64_t index = cluster / QCOW2_REFS_PAGE;
+	int rc = 0;
+
+	if (!refs->last || refs->last->index != index)
+		rc = qcow2_refs_find(refs, index, err);
+	if (rc == 0)
+		*out = &refs->last->clusters[cluster % QCOW2_REFS_PAGE];
+	return rc;
+}
 
 /* The pages in ascending order, for free(); NULL if there is no memory. */
 struct qcow2_refs_page **qcow2_refs_sorted(const struct qcow2_refs *refs);

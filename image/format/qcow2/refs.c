@@ -38,26 +38,21 @@ add_page(struct qcow2_refs *refs, uint64_t index,
 }
 
 int
-qcow2_refs_get(struct qcow2_refs *refs, uint64_t cluster, uint32_t **out,
-	struct image_error *err)
+qcow2_refs_find(
+	struct qcow2_refs *refs, uint64_t index, struct image_error *err)
 {
-	uint64_t index = cluster / QCOW2_REFS_PAGE;
-	struct qcow2_refs_page *page = refs->last;
+	/* Fibonacci hashing; the low bits of a product are poor. */
+	struct qcow2_refs_page **bucket =
+		&refs->buckets[index * UINT64_C(0x9e3779b97f4a7c15) >>
+			       (64 - QCOW2_REFS_BUCKET_BITS)];
+	struct qcow2_refs_page *page = *bucket;
 
-	if (!page || page->index != index) {
-		/* Fibonacci hashing; the low bits of a product are poor. */
-		struct qcow2_refs_page **bucket =
-			&refs->buckets[index * UINT64_C(0x9e3779b97f4a7c15) >>
-				       (64 - QCOW2_REFS_BUCKET_BITS)];
-		for (page = *bucket; page && page->index != index;)
-			page = page->next;
-		int rc = page ? 0 : add_page(refs, index, bucket, err);
-		if (rc < 0)
-			return rc;
-		refs->last = page = page ? page : *bucket;
-	}
-	*out = &page->clusters[cluster % QCOW2_REFS_PAGE];
-	return 0;
+	while (page && page->index != index)
+		page = page->next;
+	int rc = page ? 0 : add_page(refs, index, bucket, err);
+	if (rc == 0)
+		refs->last = page ? page : *bucket;
+	return rc;
 }
 
 static int

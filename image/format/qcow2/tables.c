@@ -69,7 +69,10 @@ qcow2_parse_l1_entry(const struct qcow2_source *q, const char *what,
 	if (entry & ~(QCOW2_ENTRY_COPIED | QCOW2_ENTRY_OFFSET))
 		why = "has reserved bits set";
 	else if (offset % cluster_size != 0)
-		why = "is not a multiple of the cluster size";
+		return image_damaged(err, store->name, -EINVAL,
+			"%s entry %" PRIu64 ", 0x%016" PRIx64
+			", is not a multiple of the cluster size %" PRIu64,
+			what, index, entry, cluster_size);
 	else if (offset == 0 && entry != 0)
 		why = "points at the header";
 	if (why)
