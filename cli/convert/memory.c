@@ -62,6 +62,22 @@ walk(const char *mount, char *cgroup, const char *file)
 	}
 }
 
+/* Returns whether a comma separated list has the word "memory". */
+static bool
+has_memory(const char *controllers)
+{
+	static const char word[] = "memory";
+	size_t length = strlen(word);
+
+	for (const char *c = controllers; *c; c += *c == ',') {
+		size_t n = strcspn(c, ",");
+		if (n == length && memcmp(c, word, n) == 0)
+			return true;
+		c += n;
+	}
+	return false;
+}
+
 /*
  * Returns the limit of a line of /proc/self/cgroup: "0::/a/b" (v2),
  * "4:memory:/a/b" (v1).
@@ -78,9 +94,7 @@ limit_of_line(const char *root, char *line)
 	*cgroup++ = '\0';
 	cgroup[strcspn(cgroup, "\n")] = '\0';
 	bool v2 = strcmp(controllers, ":") == 0;
-	const char *memory = strstr(controllers, "memory");
-	/* a list of controllers, or "name=..." */
-	if (!v2 && (!memory || !strchr(":,", memory[-1])))
+	if (!v2 && !has_memory(controllers + 1))
 		return 0;
 	snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup%s", root,
 		v2 ? "" : "/memory");

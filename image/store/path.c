@@ -190,7 +190,7 @@ image_path_find(
 
 	*place = (struct image_path){.directory = -1, .fd = -1};
 	int rc = walk_from(&w, path, err);
-	while (rc == 0 && !place->name) {
+	while (rc == 0 && w.rest && !place->name) {
 		char *at = w.rest + strspn(w.rest, "/");
 		size_t length = strcspn(at, "/");
 		bool is_last = at[length] == '\0';
