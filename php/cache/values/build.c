@@ -9,6 +9,13 @@
 #include "text.h"
 #include "zend_closures.h"
 
+/* As in a debug build of PHP: without optimization, each copy of an inlined
+ * function has its own stack, 10 KB for a level of an array. */
+#ifndef __OPTIMIZE__
+#undef zend_always_inline
+#define zend_always_inline inline
+#endif
+
 /* Returned in place of an array: builder->graph.next_object needs a node next,
  * or the build has ended. */
 static const zend_array an_object;
