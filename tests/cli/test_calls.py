@@ -103,12 +103,14 @@ def test_an_empty_name_is_refused_before_the_copy(either, image, out):
 def test_a_name_is_drawn_without_random_bytes(hone, strace, small, out):
     """At early boot, or in a sandbox: nothing waits for them."""
     log = out / "trace"
+    (out / "d").touch()
     for error in "EAGAIN", "ENOSYS", "EPERM":
         hone.ok("convert", "-q", "--force", "-O", "raw", small, out / "d", before=[
             *strace, "-o", str(log), "-e", "trace=getrandom",
             "-e", f"inject=getrandom:error={error}"])
-        asked = log.read_text()
-        assert "GRND_NONBLOCK" in asked and ", 0)" not in asked
+        # glibc's malloc() may ask before.
+        last = [line for line in log.read_text().split("\n") if "getrandom" in line][-1]
+        assert ", GRND_NONBLOCK)" in last
 
 
 def test_a_name_that_is_taken_is_drawn_again(hone, strace, small, out, tmp_path):
