@@ -14,6 +14,7 @@ int open64(const char *path, int flags, ...);
 int openat64(int dirfd, const char *path, int flags, ...);
 int fstat64(int fd, struct stat *st);
 int fstatat64(int dirfd, const char *path, struct stat *st, int flags);
+int fallocate64(int fd, int mode, off_t offset, off_t length);
 
 off_t
 lseek64(int fd, off_t offset, int whence)
@@ -45,4 +46,10 @@ int
 fstat64(int fd, struct stat *st)
 {
 	return fstatat64(fd, "", st, AT_EMPTY_PATH);
+}
+
+int
+fallocate64(int fd, int mode, off_t offset, off_t length)
+{
+	return (int)syscall(SYS_fallocate, fd, mode, offset, length);
 }
