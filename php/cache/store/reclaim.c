@@ -19,8 +19,9 @@
  *	evict         the hand, for a small value; then windows: neighbours
  *	              that are evicted together
  *	no new pins   all slots are closed; evict again
- *	wait          1 ms at most for fetches in progress, with the mutex;
- *evict again fail
+ *	wait          1 ms at most, with the mutex, for fetches in progress;
+ *	              evict again
+ *	fail
  *
  * For a value, publish.c then waits for requests that end. The reasons:
  * docs/design/cache.md, "Eviction".
