@@ -379,7 +379,7 @@ cluster_of(uint64_t i)
 static uint32_t *
 get(struct qcow2_refs *refs, uint64_t cluster)
 {
-	uint32_t *entry;
+	uint32_t *entry = NULL;
 
 	assert_ok(qcow2_refs_get(refs, cluster, &entry, &err));
 	return entry;
