@@ -415,10 +415,12 @@ mempool_put(struct hone_mempool_cache *cache, void *const *objs, size_t n)
 {
 	struct hone_cache *c = (struct hone_cache *)cache;
 
-	if (!c->pool->slow)
-		put_bulk_plain(c, objs, n);
-	else if (!c->pool->quick || !put_quickly(c, objs, n))
+	if (c->pool->quick && put_quickly(c, objs, n))
+		return;
+	if (c->pool->slow)
 		put_slow(c, objs, n);
+	else
+		put_bulk_plain(c, objs, n);
 }
 
 void
