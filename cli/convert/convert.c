@@ -43,19 +43,23 @@ written(const struct job *job)
 	return job->run.size ? job->run.size : job->src->size + job->run.growth;
 }
 
-/* A stream is read once: the digest of what was written is that of the copy. */
+/* A stream is read once: the digest of what was written is that of the copy,
+ * with zeros behind it. */
 static int
 compare_digest(
 	struct job *job, struct image_source *back, struct image_error *err)
 {
-	size_t last = job->digests.count - 1;
+	size_t i = job->verified;
 	struct image_digests found = {
-		.count = 1, .list = {job->digests.list[last]}};
+		.count = 1, .list = {job->digests.list[i]}};
 
+	if (!found.list[0].sparse)
+		found.list[0].from = image_source_whole_size(job->src);
+	found.list[0].sparse = true;
 	int rc = image_digest(back,
 		job->write.keep_rest ? written(job) : back->size, &job->run,
 		&found, err);
-	if (rc < 0 || memcmp(found.list[0].bytes, job->digests.list[last].bytes,
+	if (rc < 0 || memcmp(found.list[0].bytes, job->digests.list[i].bytes,
 			      IMAGE_DIGEST_MAX) == 0)
 		return rc;
 	return image_fail(

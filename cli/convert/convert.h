@@ -54,6 +54,8 @@ struct job {
 	 * algorithm: none */
 	size_t expected;
 	struct image_expect expect;
+	/* which of them --verify of a stream compares */
+	size_t verified;
 	/* of --expect-file; open.expect is NULL without the option */
 	struct image_expect expect_file;
 	/* bytes of the new image's virtual disk */
@@ -99,7 +101,7 @@ int size_check(const struct job *job, struct image_error *err);
 /* expect.c: --digest, --expect-disk and --expect-file. */
 /* Set the digests, and open.expect. Returns 0 or the exit status. */
 int expect_parse(struct job *job);
-/* Compute the digest for --verify of a stream, the last of the list. */
+/* Set job->verified to the digest for --verify of a stream. */
 void expect_stream(struct job *job);
 /* Returns -EINVAL and sets err->refused if the digest is not that expected. */
 int expect_verify(struct job *job, struct image_error *err);

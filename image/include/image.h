@@ -989,12 +989,13 @@ struct image_digests {
 	size_t count;
 	struct {
 		const struct image_algorithm *algorithm;
-		/* The digest is only compared with another one of this kind: it
-		 * is that of the blocks with data and their offsets, as they
-		 * are after image_source_move_gpt(). Zeros at the end do not
-		 * matter, and long ones take no time. Not of
-		 * image_digest_blocks(). */
+		/* From the offset `from` on, the digest is that of the blocks
+		 * with data and their offsets, as they are after
+		 * image_source_move_gpt(), so it is only compared with another
+		 * digest of hone. Zeros at the end do not matter, and long ones
+		 * take no time. Not of image_digest_blocks(). */
 		bool sparse;
+		uint64_t from;
 		/* set by image_digest() */
 		unsigned char bytes[IMAGE_DIGEST_MAX];
 	} list[IMAGE_ALGORITHMS + 1];

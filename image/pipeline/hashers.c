@@ -19,8 +19,9 @@ struct hasher {
 	pthread_t thread;
 	/* end of what was hashed */
 	uint64_t at;
-	/* of blocks with data; has_data: the block before `at` is one */
-	bool sparse;
+	/* from here on, blocks with data; UINT64_MAX: not sparse */
+	uint64_t sparse_from;
+	/* the block before `at` is one */
 	bool has_data;
 	int rc;
 	struct image_error err;
@@ -119,8 +120,10 @@ add_sparse(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
 static uint64_t
 add_bytes(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
 {
-	if (hasher->sparse)
+	if (hasher->at >= hasher->sparse_from)
 		return add_sparse(hasher, bytes, length);
+	if (length > hasher->sparse_from - hasher->at)
+		length = hasher->sparse_from - hasher->at;
 	size_t n = bytes || length < ZEROS ? (size_t)length : ZEROS;
 	add(hasher, bytes ? bytes : zeros, n);
 	return n;
@@ -131,8 +134,9 @@ add_bytes(struct hasher *hasher, const unsigned char *bytes, uint64_t length)
 static void
 add_up_to(struct hasher *hasher, uint64_t end, const unsigned char *bytes)
 {
+	bool sparse = hasher->sparse_from < UINT64_MAX;
 	const struct image_patches *patches =
-		hasher->sparse ? NULL : hasher->all->patches;
+		sparse ? NULL : hasher->all->patches;
 
 	if (patches && end > patches->size)
 		end = patches->size;
@@ -162,8 +166,9 @@ hash_posted(struct hasher *hasher)
 	if (!all->chunk) {
 		uint64_t end = all->end > hasher->at ? all->end : hasher->at;
 		/* The end of the disk may be in a block. */
-		add_up_to(hasher,
-			hasher->sparse ? (end | (ZEROS - 1)) + 1 : end, NULL);
+		if (end >= hasher->sparse_from)
+			end = (end | (ZEROS - 1)) + 1;
+		add_up_to(hasher, end, NULL);
 		return;
 	}
 	size_t at = 0;
@@ -223,7 +228,9 @@ image_hashers_create(struct image_hashers **out,
 	while (rc == 0 && all->count < digests->count) {
 		struct hasher *hasher = &all->list[all->count];
 		hasher->all = all;
-		hasher->sparse = digests->list[all->count].sparse;
+		hasher->sparse_from = digests->list[all->count].sparse
+					      ? digests->list[all->count].from
+					      : UINT64_MAX;
 		rc = image_hash_create(&hasher->hash,
 			digests->list[all->count++].algorithm, err);
 	}

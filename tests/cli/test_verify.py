@@ -62,6 +62,18 @@ def test_a_stream_is_verified_in_one_pass(digests, hone, source, out, target):
                 *(["-F", "vhd"] if target == "vhd" else []))
 
 
+def test_the_digest_of_a_stream_serves_verify(digests, hone, strace, source, out):
+    """Each digest of a copy has a thread."""
+    for words, threads in (([], 1), (["--digest=sha1"], 1), (["--digest=sha1,md5"], 2)):
+        log = out.parent / "trace"
+        done = hone.run(
+            "convert", "-q", "--verify", "-m", "1", "--force", *words, "-f", "raw", "-",
+            out / "d", input=source.read_bytes(),
+            before=[*strace, "-qq", "-o", str(log), "-e", "trace=clone,clone3"])
+        assert done.returncode == 0, done
+        assert log.read_text().count("CLONE_VM") == threads
+
+
 def writes(hone, strace, work, words, stdin):
     """What each pwrite64() of a run returned."""
     log = work / "trace"

@@ -184,6 +184,33 @@ TEST(zeros_at_the_end_do_not_matter_to_a_sparse_digest)
 	}
 }
 
+TEST(a_digest_that_is_sparse_behind_the_disk_is_that_of_the_disk)
+{
+	/* in a block, and at its end; z is zeros that are data */
+	static const char *const behind[] = {"", "--", "zz-", "-zx", "x"};
+	struct image_run run = {.block = 4096, .threads = 2};
+	struct image_digests disk = {.count = 1,
+		.list = {{.algorithm = image_algorithm_by_name("sha256", 6)}}};
+	char map[9];
+
+	for (uint64_t grain = 16250; grain < 16385; grain += 134) {
+		for (size_t i = 0; i < 5; i++) {
+			(void)snprintf(map, sizeof(map), "-xz0%s", behind[i]);
+			fake_init(&fake, map, grain, grain * strlen(map));
+			struct image_digests more = disk;
+			more.list[0].sparse = true;
+			more.list[0].from = 4 * grain;
+			assert_ok(image_digest(&fake.source, 4 * grain, &run,
+				&disk, &made.err));
+			assert_ok(image_digest(&fake.source, UINT64_MAX, &run,
+				&more, &made.err));
+			assert_int_equal(strchr(behind[i], 'x') != NULL,
+				memcmp(disk.list[0].bytes, more.list[0].bytes,
+					32) != 0);
+		}
+	}
+}
+
 /* The bytes of 'x' repeat after 128 KiB. */
 TEST(sparse_digests_differ_if_a_block_moves)
 {
