@@ -11,7 +11,8 @@ Reads every Markdown and reStructuredText page below ROOT and checks
 - each path: `tests/ring/`, `hone/zero.h`, `report.py`, a link's target;
 - each `./dev COMMAND`, with its words and its options.
 
-In the comments of C sources it checks the names and the paths.
+In the comments of C sources it checks the names, those image_* and php_hone_*
+too, the paths, and the files whose path begins in a folder below ROOT.
 
 In all of them upper case stands for any text (`src/PART/`, `hone_NOUN_VERB`),
 and so does `*`. A path that follows "QEMU's" or the like is not ours. A page
@@ -37,6 +38,9 @@ LINK = re.compile(r'\]\(([^)#\s]+)(?:#[^)]*)?\)')
 NAME = re.compile(r'(?<![\w/.-])((?:hone|HONE)_\w*\*?)(?![\w*]*[-.]\w)')
 WORD = re.compile(r'(?<![\w.>-])(?!hone_|HONE_)'
                   r'(\w+\(\)|(?:php_hone|PHP_HONE)_\w+)')
+PART = re.compile(r'(?<![\w/.-])((?:image|php_hone)_\w+\*?)(?![\w*]*[-.]\w)')
+# Headers of the kernel are not in our folder linux.
+BELOW = re.compile(r'(?<![\w/.-])(?!linux/)([\w-]+)/[\w/.-]*\w')
 FILE = re.compile(r'(?!build/)(?:[\w.*-]+/)*[\w*.-]*[\w*]\.'
                   r'(?:c|h|cc|def|py|sh|md|rst|php|phpt|pml|toml|json|m4|svg|'
                   r'inc|css|js)')
@@ -73,6 +77,8 @@ class Tree:
         self.files = [p for p in self.paths if (root / p).is_file()]
         self.tops = sorted({p.split('/')[0] for p in self.paths
                             if (root / p.split('/')[0]).is_dir()})
+        self.folders = {os.path.basename(p) for p in self.paths
+                        if (root / p).is_dir()}
         tops = '|'.join(map(re.escape, self.tops)) or '(?!)'
         # PHP's repository is not a path in our folder php.
         self.path = re.compile(rf'(?<![\w/.-])(?:\.\./)*(?!php/php-src\b)'
@@ -275,6 +281,12 @@ class Page:
         for match in COMMENT.finditer(self.text):
             self.check_names(*match.span())
             self.check_paths(*match.span())
+            for name in PART.finditer(self.text, *match.span()):
+                self.note(name.start(), name[1], name[1] in self.tree.words
+                          or bool(pattern_of(name[1])))
+            for path in BELOW.finditer(self.text, *match.span()):
+                if path[1] in self.tree.folders:
+                    self.check_files(path.start(), path[0])
 
     def complaints(self):
         """All that is wrong, by line."""

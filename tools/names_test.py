@@ -67,6 +67,14 @@ class Names(unittest.TestCase):
                      'HONE_GONE_NAME', 'hone_buffer_is_zero_'):
             self.assertEqual(missing(name), [name])
 
+    def test_names_and_files_in_comments_of_c(self):
+        for words, wrong in (
+                ('php_hone_scan(), php_hone_*, php_hone_NOUN, Scan.image_x', []),
+                ('image_gone() and php_hone_gone', ['image_gone', 'php_hone_gone']),
+                ("zero/zero.h, linux/fs.h, QEMU's zero/gone.c, gone.c", []),
+                ('zero/gone.h, zero/avx2.h.', ['zero/avx2.h', 'zero/gone.h'])):
+            self.assertEqual(missing(f'/* {words} */', 'a.c'), wrong)
+
     def test_paths(self):
         for path in ('src/zero/', 'src/zero/avx2.c', 'src/PART/', 'tests',
                      'src/zero/NAME.c', 'docs/*.md', 'bench/PART/',

@@ -22,7 +22,7 @@
 		value = hto##order##bits(value);                               \
 		memcpy(to, &value, sizeof(value));                             \
 	}
-/* image_be16(), image_put_be16(), and so on */
+/* image_be16(), image_put_be32(), and so on */
 IMAGE_NUMBER(be, 16)
 IMAGE_NUMBER(be, 32)
 IMAGE_NUMBER(be, 64)
