@@ -30,36 +30,27 @@ try_submit(const struct hone_uring *u)
 	return 0;
 }
 
-/* Returns 0 or a negative errno. */
-static int
-make_table_of(const struct hone_uring *u, unsigned n)
-{
-	struct io_uring_rsrc_register table = {
-		.nr = n, .flags = IORING_RSRC_REGISTER_SPARSE};
-
-	if (syscall(SYS_io_uring_register, u->ring.ring_fd,
-		    IORING_REGISTER_FILES2, &table, sizeof(table)) < 0)
-		return -errno;
-	return 0;
-}
-
 /*
  * Makes the table of direct descriptors. The kernel allows as many as
  * RLIMIT_NOFILE. liburing would raise this limit of the whole process, and
  * leave the limit raised, which may be a part of a sandbox: so this is a system
- * call of our own, and a table that is too large becomes smaller.
+ * call of our own, and the table is not larger than the limit. Returns 0 or a
+ * negative errno.
  */
 static int
 make_table(struct hone_uring *u)
 {
-	int error = make_table_of(u, u->depth);
+	struct io_uring_rsrc_register table = {
+		.flags = IORING_RSRC_REGISTER_SPARSE};
 	struct rlimit limit;
 
-	if (error != -EMFILE || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
-		limit.rlim_cur >= u->depth || limit.rlim_cur == 0)
-		return error;
-	u->depth = (unsigned)limit.rlim_cur;
-	return make_table_of(u, u->depth);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < u->depth)
+		u->depth = (unsigned)limit.rlim_cur;
+	table.nr = u->depth;
+	if (syscall(SYS_io_uring_register, u->ring.ring_fd,
+		    IORING_REGISTER_FILES2, &table, sizeof(table)) < 0)
+		return -errno;
+	return 0;
 }
 
 static int
