@@ -4,6 +4,12 @@
 
 /* What php/cache/values needs of PHP itself. */
 zend_class_entry *zend_ce_closure;
+zend_long
+php_hone_stack_levels(void)
+{
+	return ZEND_LONG_MAX;
+}
+
 const HashTable zend_empty_array = {.nNextFreeElement = ZEND_LONG_MIN};
 zend_class_entry *zend_standard_class_def;
 const zend_object_handlers std_object_handlers;

@@ -164,6 +164,14 @@ php_hone_objects_text(const zend_array *directory)
 	const zend_array *nodes = Z_ARR(head[PHP_HONE_OBJECTS_AT]);
 	struct writing to = {.nodes = nodes->arPacked, .most = TEXT_MOST};
 
+	if (UNEXPECTED(Z_LVAL(head[PHP_HONE_DEPTH_AT]) >
+		       php_hone_stack_levels())) {
+		php_error_docref(NULL, E_WARNING,
+			"A class of a value in the cache has changed, and the "
+			"stack of this thread or fiber has no room for the "
+			"levels of the value");
+		return NULL;
+	}
 	if (PG(memory_limit) > 0 &&
 		(size_t)PG(memory_limit) / MEMORY_PER_TEXT < to.most)
 		to.most = (size_t)PG(memory_limit) / MEMORY_PER_TEXT;

@@ -109,10 +109,15 @@ from_php(zval *value, const zend_string *bytes)
 	const unsigned char *begin = (const unsigned char *)ZSTR_VAL(bytes);
 	const unsigned char *at = begin;
 	php_unserialize_data_t data;
+	zend_long most, levels = php_hone_stack_levels();
 	int good;
 
 	BG(serialize_lock)++;
 	PHP_VAR_UNSERIALIZE_INIT(data);
+	/* 0: no limit. */
+	most = php_var_unserialize_get_max_depth(data);
+	if (UNEXPECTED(most == 0 || most > levels))
+		php_var_unserialize_set_max_depth(data, MAX(levels, 1));
 	good = php_var_unserialize(value, &at, begin + ZSTR_LEN(bytes), &data);
 	/* Before the destruction of `data`, as in unserialize(). So an object
 	 * of invalid bytes is destroyed after its own __unserialize() or

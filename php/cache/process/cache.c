@@ -2,6 +2,10 @@
 /* Begin and end of processes, requests and children. */
 #include "../cache.h"
 #include "ext/standard/file.h"
+#include "zend_fibers.h"
+
+/* Bytes at the end of a stack, as PHP's zend.reserved_stack_size. */
+#define RESERVED ((size_t)32 << 10)
 
 /* Memory that a builder keeps from request to request. */
 #define BUILDER_KEEP ((size_t)1 << 20)
@@ -54,6 +58,27 @@ php_hone_cache_rinit(void)
 	php_hone_pools_choose();
 	if (UNEXPECTED(php_hone_pools_is_left_out()))
 		php_hone_apcu_disable();
+}
+
+zend_long
+php_hone_stack_levels(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+#ifdef ZEND_CHECK_STACK_LIMIT
+	uintptr_t limit = (uintptr_t)EG(stack_limit);
+#else
+	/* PHP 8.2 knows only the stack of a fiber. Its header does not have the
+	 * struct, which begins with the lowest address. */
+	const zend_fiber_context *context = EG(current_fiber_context);
+	uintptr_t limit = context != NULL && context->stack != NULL
+				  ? *(uintptr_t *)context->stack + RESERVED
+				  : 0;
+#endif
+
+	if (limit == 0)
+		return ZEND_LONG_MAX;
+	return here > limit ? (zend_long)((here - limit) / PHP_HONE_LEVEL_STACK)
+			    : 0;
 }
 
 const char *

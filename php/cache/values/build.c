@@ -693,8 +693,9 @@ static void
 build_record(struct php_hone_builder *builder, const zend_array *array,
 	unsigned depth)
 {
-	if (UNEXPECTED(depth == DEPTH_MOST))
-		builder->refused = PHP_HONE_REFUSED_DEPTH;
+	if (UNEXPECTED(depth == builder->deepest))
+		builder->refused = depth == DEPTH_MOST ? PHP_HONE_REFUSED_DEPTH
+						       : PHP_HONE_REFUSED_STACK;
 	else
 		build_array(builder, array, depth, false);
 }
@@ -985,8 +986,9 @@ build_member(struct php_hone_builder *builder, const zend_array *next,
 	size_t record = builder->arrays.used;
 	uint32_t markers = builder->graph.markers;
 
-	if (UNEXPECTED(depth > DEPTH_MOST))
-		builder->refused = PHP_HONE_REFUSED_TEXT;
+	if (UNEXPECTED(depth > builder->deepest))
+		builder->refused = depth > DEPTH_MOST ? PHP_HONE_REFUSED_TEXT
+						      : PHP_HONE_REFUSED_STACK;
 	if (UNEXPECTED(has_ended(builder)))
 		return;
 	if (depth > builder->graph.depth)
@@ -1031,6 +1033,9 @@ php_hone_refused_text(enum php_hone_refused refused)
 		return "an array that contains itself";
 	case PHP_HONE_REFUSED_DEPTH:
 		return "an array that is nested deeper than 4,096";
+	case PHP_HONE_REFUSED_STACK:
+		return "more levels than the stack of this thread or fiber has "
+		       "room for";
 	case PHP_HONE_REFUSED_LAZY:
 		return "a lazy object";
 	case PHP_HONE_REFUSED_MEMORY:
@@ -1042,7 +1047,7 @@ php_hone_refused_text(enum php_hone_refused refused)
 
 /* The new number makes the entries of earlier builds invalid. */
 static void
-begin_build(struct php_hone_builder *builder)
+begin_build(struct php_hone_builder *builder, zend_long levels)
 {
 	builder->build++;
 	if (UNEXPECTED(builder->build == 0)) {
@@ -1052,6 +1057,7 @@ begin_build(struct php_hone_builder *builder)
 		memset(builder->met_arrays.like, 0,
 			sizeof(builder->met_arrays.like));
 	}
+	builder->deepest = (uint32_t)MIN(levels, DEPTH_MOST);
 	builder->arrays.used = 0;
 	builder->strings.used = 0;
 	builder->met_arrays.n = 0;
@@ -1066,7 +1072,7 @@ build_root_array(
 {
 	size_t at = 0;
 
-	begin_build(builder);
+	begin_build(builder, php_hone_stack_levels());
 	/* The keys of one table differ, and most tables without arrays in them
 	 * have few equal values. A store of such a table makes no look-ups. */
 	if (!HT_IS_PACKED(array)) {
@@ -1159,7 +1165,9 @@ php_hone_value_build_objects(struct php_hone_builder *builder,
 	ZVAL_DEREF(value);
 	builder->graph.answers = answers;
 	begin_value(builder, IS_ARRAY);
-	begin_build(builder);
+	/* A level may have an object and the array of its dynamic properties:
+	 * up to 704 bytes. */
+	begin_build(builder, php_hone_stack_levels() / 5 * 3);
 	build_graph(builder, value);
 	/* A method may have removed an object from the value, or made an object
 	 * repeated that serialize() then writes twice. */
@@ -1173,6 +1181,8 @@ php_hone_value_build_objects(struct php_hone_builder *builder,
 		return PHP_HONE_BUILT_GRAPH;
 	case PHP_HONE_REFUSED_HOOKS:
 		return PHP_HONE_BUILT_HOOKS;
+	case PHP_HONE_REFUSED_STACK:
+		return PHP_HONE_BUILT_REFUSED;
 	default:
 		if (answers != NULL && builder->graph.outer != NULL)
 			php_hone_builder_leave(builder, builder->graph.outer);

@@ -1,0 +1,106 @@
+--TEST--
+Hone\Cache: in a fiber, a value with more levels than the stack has room for is refused
+--INI--
+hone.cache_cli=1
+hone.cache_size=8M
+fiber.stack_size=512K
+--SKIPIF--
+<?php if (!function_exists('pcntl_fork')) die('skip pcntl is not there'); ?>
+--FILE--
+<?php
+use Hone\Cache;
+
+class Plain { public $next; }
+class Asked {
+    public $next;
+    function __serialize(): array { return [$this->next]; }
+    function __unserialize(array $data): void { $this->next = $data[0]; }
+}
+function object(string $class, $next): object
+{
+    $object = new $class;
+    $object->next = $next;
+    return $object;
+}
+$levels = [
+    'lists' => fn($next) => [$next],
+    'tables' => fn($next) => ['a' => $next, 'b' => 1, 'c' => 2, 'd' => 3],
+    'tables with holes' => function ($next) {
+        $table = ['a' => 1, 'b' => $next];
+        unset($table['a']);
+        return $table;
+    },
+    'objects' => fn($next) => object('Plain', $next),
+    'dynamic properties' => fn($next) => (object)['a' => $next, 'b' => 1, 'c' => 2, 'd' => 3],
+    'methods' => fn($next) => object('Asked', $next),
+];
+function nested(callable $level, int $n, $value = null): mixed
+{
+    while ($n-- > 0) {
+        $value = $level($value);
+    }
+    return $value;
+}
+function in_fiber(callable $call): mixed
+{
+    $fiber = new Fiber($call);
+    $fiber->start();
+    return $fiber->getReturn();
+}
+function message(): string
+{
+    $message = error_get_last()['message'] ?? 'no message';
+    error_clear_last();
+    return $message;
+}
+
+foreach ($levels as $name => $level) {
+    foreach ([300, 4000] as $n) {
+        $value = nested($level, $n);
+        echo "$name, $n: ", json_encode(in_fiber(fn() => @Cache::store('key', $value))), ', ', message(), "\n";
+    }
+    // What the stack of the process has room for is fetched in a fiber.
+    $stored = Cache::store($name, nested($level, 1500));
+    echo json_encode([$stored, in_fiber(fn() => @gettype(Cache::fetch($name)))]), ', ', message(), "\n";
+}
+
+// A cold value is the same.
+for ($i = 0; Cache::info()['cold_entries'] === 0 && $i < 5000; $i++) {
+    Cache::store("fill$i", range($i, $i + 500));
+}
+$value = nested($levels['lists'], 4000);
+echo json_encode([Cache::info()['cold_entries'] > 0, Cache::store('cold', $value), in_fiber(fn() => Cache::fetch('cold')) === $value]), "\n";
+
+// The class of stored objects has changed, so only unserialize() makes them.
+if (pcntl_fork() === 0) {
+    eval('class Changed { public $next; public $removed; }');
+    Cache::store('changed', nested(fn($next) => object('Changed', $next), 4000));
+    exit;
+}
+pcntl_wait($status);
+eval('class Changed { public $next; }');
+var_dump(in_fiber(fn() => @Cache::fetch('changed')));
+echo message(), "\n";
+?>
+--EXPECTF--
+lists, 300: true, no message
+lists, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
+[true,"array"], no message
+tables, 300: true, no message
+tables, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
+[true,"array"], no message
+tables with holes, 300: true, no message
+tables with holes, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
+[true,"array"], no message
+objects, 300: true, no message
+objects, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
+[true,"object"], no message
+dynamic properties, 300: true, no message
+dynamic properties, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
+[true,"object"], no message
+methods, 300: true, no message
+methods, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
+[true,"NULL"], Hone\Cache::fetch(): Error at offset %d of %d bytes
+[true,true,true]
+NULL
+Hone\Cache::fetch(): A class of a value in the cache has changed, and the stack of this thread or fiber has no room for the levels of the value
