@@ -418,19 +418,13 @@ vhd_find(const struct vhd_source *v, uint64_t offset, uint64_t length,
 	run->host = begin + v->bitmap_bytes + in_block;
 }
 
+/* The sector of the bitmap is constant until image_slices_put(). */
 static int
-vhd_read_bits(struct vhd_source *v, uint64_t offset,
-	unsigned char bits[VHD_SECTOR], struct image_error *err)
+vhd_get_bits(struct vhd_source *v, const struct vhd_run *run,
+	struct image_slice **slice, struct image_error *err)
 {
-	struct image_slice *slice;
-	int rc = image_slices_get(
-		v->cache, v->base.store, offset, VHD_SECTOR, &slice, err);
-
-	if (rc < 0)
-		return rc;
-	memcpy(bits, slice->words, VHD_SECTOR);
-	image_slices_put(v->cache, slice);
-	return 0;
+	return image_slices_get(
+		v->cache, v->base.store, run->bitmap, VHD_SECTOR, slice, err);
 }
 
 /* Seconds from 1970-01-01 to 2000-01-01. */
@@ -497,15 +491,16 @@ static int
 split_by_bits(struct vhd_source *v, const struct vhd_run *run,
 	struct image_extent *extent, struct image_error *err)
 {
-	unsigned char bits[VHD_SECTOR];
+	struct image_slice *slice;
 	unsigned first = (unsigned)(run->skip / VHD_SECTOR);
 	unsigned end = (unsigned)((run->skip + run->length + VHD_SECTOR - 1) /
 				  VHD_SECTOR);
 	unsigned at = first + 1;
 
-	int rc = vhd_read_bits(v, run->bitmap, bits, err);
+	int rc = vhd_get_bits(v, run, &slice, err);
 	if (rc < 0)
 		return rc;
+	const unsigned char *bits = (const unsigned char *)slice->words;
 	while (at < end && vhd_bit(bits, at) == vhd_bit(bits, first))
 		at++;
 	if (at < end)
@@ -514,6 +509,7 @@ split_by_bits(struct vhd_source *v, const struct vhd_run *run,
 		extent->kind = IMAGE_HOLE;
 		extent->host = IMAGE_NO_HOST;
 	}
+	image_slices_put(v->cache, slice);
 	return 0;
 }
 
@@ -590,21 +586,22 @@ read_run(struct vhd_source *v, const struct vhd_run *run, uint64_t guest,
 	unsigned char *to, struct image_error *err)
 {
 	struct image_store *store = v->base.store;
-	unsigned char bits[VHD_SECTOR];
-	int rc;
+	struct image_slice *slice;
 
 	if (run->host == IMAGE_NO_HOST) {
 		memset(to, 0, (size_t)run->length);
 		return 0;
 	}
-	rc = vhd_read_bits(v, run->bitmap, bits, err);
-	if (rc == 0)
-		rc = image_store_read(
-			store, run->host, to, (size_t)run->length, err);
+	int rc = vhd_get_bits(v, run, &slice, err);
 	if (rc < 0)
 		return rc;
-	release(v, run, guest, clear_sectors(bits, run, to) < run->length);
-	return 0;
+	rc = image_store_read(store, run->host, to, (size_t)run->length, err);
+	if (rc == 0)
+		release(v, run, guest,
+			clear_sectors((unsigned char *)slice->words, run, to) <
+				run->length);
+	image_slices_put(v->cache, slice);
+	return rc;
 }
 
 static int
@@ -917,10 +914,13 @@ find_dirty(struct vhd_source *v, const struct vhd_run *run,
 	unsigned char *buffer, uint64_t *at, struct image_error *err)
 {
 	struct image_store *store = v->base.store;
-	unsigned char bits[VHD_SECTOR];
+	struct image_slice *slice;
 	uint64_t length;
 
-	int rc = vhd_read_bits(v, run->bitmap, bits, err);
+	int rc = vhd_get_bits(v, run, &slice, err);
+	if (rc < 0)
+		return rc;
+	const unsigned char *bits = (const unsigned char *)slice->words;
 	for (*at = 0; rc == 0 && *at < run->length; *at += length) {
 		uint64_t left = run->length - *at, most = PART - *at % PART;
 		struct vhd_run part = {
@@ -950,6 +950,7 @@ find_dirty(struct vhd_source *v, const struct vhd_run *run,
 		if (rc == -ESPIPE && store->forward)
 			rc = 0;
 	}
+	image_slices_put(v->cache, slice);
 	return rc;
 }
 
