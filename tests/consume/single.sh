@@ -186,6 +186,8 @@ if [ -n "$all" ]; then
     check 'ThreadSanitizer in hone.c and the program' thread_sanitizer
     check 'MemorySanitizer with an optimizer' parts msan clang -O2 -DNDEBUG \
         -fsanitize=memory
+    check 'AddressSanitizer and UBSan with an optimizer' parts asan clang -O1 \
+        -fsanitize=address,undefined -fno-sanitize-recover=all
     check 'gcc with AddressSanitizer reports the overflow of short copies' \
         overflow_is_reported
     check 'io_uring' parts uring gcc -O0 -DHONE_WITH_URING
