@@ -50,10 +50,8 @@
 #define QUEUE_BRIEF_NS 50000
 /* Less than a time slice of Linux, which has 0.7 ms or more. */
 #define QUEUE_SLICE_NS 500000
-/* Waits on one CPU without a longer one, before queue_give_way() tries: if
- * another program computes there, it gets a time slice meanwhile. */
-#define QUEUE_CALM_NS 20000000
-#define QUEUE_SLOW_MAX 7 /* that time doubles up to 2.56 s */
+/* No yields after one that lost a time slice. */
+#define QUEUE_PAUSE_NS 1000000000
 /* A deadline from here on is not missed if another program gets the CPU. */
 #define QUEUE_FAR_NS 100000000
 /* After this time, each CPU has completed a store. */
@@ -69,11 +67,7 @@ struct queue_end {
 	uint32_t sequence; /* the futex; goes up before each wake */
 	int32_t cpu;       /* of the last thread that woke one, plus 1 */
 	uint32_t brief;    /* the last wait with a sleep was: queue_spin() */
-	/* Of queue_give_way(): */
-	/* ns of waits, since one that took a time slice: up to what is needed,
-	 * and above it of yields that went well. */
-	uint32_t calm;
-	uint32_t slow; /* how often the calm that is needed doubled */
+	int64_t resume;    /* when queue_give_way() may yield again */
 };
 
 #define QUEUE_WAITER 2u
@@ -351,81 +345,32 @@ queue_looks(const struct queue_call *c)
 	return done;
 }
 
-static uint32_t
-queue_least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-/* The calm that queue_give_way() needs: 20 ms to 2.56 s. */
-static uint32_t
-queue_calm_needed(const struct queue_end *end)
-{
-	/* Relaxed, as cpu. */
-	return (uint32_t)QUEUE_CALM_NS
-	       << __atomic_load_n(&end->slow, __ATOMIC_RELAXED);
-}
-
-/* After a yield that gave an element or room. Half of the calm is needed from
- * now on if yields have gone well for half of its time. */
-static void
-queue_gave_way(struct queue_end *end, uint32_t took)
-{
-	/* Relaxed, all: as cpu. */
-	uint32_t slow = __atomic_load_n(&end->slow, __ATOMIC_RELAXED);
-	uint32_t needed = queue_calm_needed(end), calm;
-
-	if (slow == 0)
-		return;
-	calm = __atomic_load_n(&end->calm, __ATOMIC_RELAXED) + took;
-	if (calm >= needed + needed / 2) {
-		__atomic_store_n(&end->slow, slow - 1, __ATOMIC_RELAXED);
-		calm = needed / 2;
-	}
-	__atomic_store_n(&end->calm, calm, __ATOMIC_RELAXED);
-}
-
-/* After a yield that another program used, or that gave nothing. */
-static void
-queue_lost_way(struct queue_end *end, bool slice)
-{
-	/* Relaxed, all: as cpu. */
-	uint32_t slow = __atomic_load_n(&end->slow, __ATOMIC_RELAXED);
-
-	if (slice && slow < QUEUE_SLOW_MAX)
-		__atomic_store_n(&end->slow, slow + 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&end->calm, 0, __ATOMIC_RELAXED);
-}
-
 /*
  * Gives the CPU to the thread that shares it: two threads that answer each
  * other then need 2.6 us for a reply, in place of 6.7 us with a sleep and a
- * wake (docs/design/ring.md). But a third program may get the CPU, for some
- * time slices. So the calm comes first. It is twice as long after each time
- * slice that was lost, and half as long when yields have gone well for a time.
+ * wake (docs/design/ring.md). A third program may get the CPU instead, for some
+ * time slices. After that the thread sleeps in its waits for a second.
  */
 static size_t
 queue_give_way(const struct queue_call *c, int64_t *began)
 {
 	struct queue_end *end = queue_end_of(c);
-	int64_t now = queue_now(), took;
+	int64_t now = queue_now();
 	size_t done = 0;
 
 	if (*began == 0)
 		*began = now;
-	/* Relaxed: as cpu. */
-	if (__atomic_load_n(&end->calm, __ATOMIC_RELAXED) <
-			queue_calm_needed(end) ||
+	/* Relaxed, all: as cpu. */
+	if (!__atomic_load_n(&end->brief, __ATOMIC_RELAXED) ||
+		now < __atomic_load_n(&end->resume, __ATOMIC_RELAXED) ||
 		c->deadline - now < QUEUE_FAR_NS)
 		return 0;
 	(void)sched_yield();
 	if (queue_is_ready(c))
 		done = queue_try(c);
-	took = queue_now() - now;
-	if (done > 0 && took < QUEUE_SLICE_NS)
-		queue_gave_way(end, (uint32_t)took);
-	else
-		queue_lost_way(end, took >= QUEUE_SLICE_NS);
+	if (queue_now() - now >= QUEUE_SLICE_NS)
+		__atomic_store_n(
+			&end->resume, now + QUEUE_PAUSE_NS, __ATOMIC_RELAXED);
 	return done;
 }
 
@@ -466,21 +411,11 @@ static void
 queue_note(struct queue_end *end, int64_t began, size_t done)
 {
 	int64_t waited = done > 0 ? queue_now() - began : INT64_MAX;
-	uint32_t brief = waited < QUEUE_BRIEF_NS, calm = 0, needed;
+	uint32_t brief = waited < QUEUE_BRIEF_NS;
 
 	/* Relaxed, as cpu. Each call reads the line, so it changes rarely. */
 	if (__atomic_load_n(&end->brief, __ATOMIC_RELAXED) != brief)
 		__atomic_store_n(&end->brief, brief, __ATOMIC_RELAXED);
-	if (queue_may_spin(end))
-		return;
-	if (waited < QUEUE_SLICE_NS) {
-		calm = __atomic_load_n(&end->calm, __ATOMIC_RELAXED);
-		needed = queue_calm_needed(end);
-		/* What yields added above it stays. */
-		if (calm < needed)
-			calm = queue_least(calm + (uint32_t)waited, needed);
-	}
-	__atomic_store_n(&end->calm, calm, __ATOMIC_RELAXED);
 }
 
 /* Does not wait any more. Returns whether this thread owes a look to the

@@ -52,7 +52,8 @@ struct line {
 		uint32_t state; /* 2 for each that waits, 1 if one is woken */
 		uint32_t sequence;
 		int32_t cpu;
-		uint32_t brief, calm, slow;
+		uint32_t brief;
+		int64_t resume;
 	} getters, putters;
 	uint32_t closed; /* 1: it is being closed */
 	uint32_t barriers, order;
@@ -512,7 +513,7 @@ QUEUE_TEST(the_end_of_the_queue_ends_the_looks, 1, 1)
 	assert_int_equal(kernel.readings, 5);
 }
 
-/* That thread can do nothing until this one sleeps. */
+/* That thread can do nothing until this one yields or sleeps. */
 QUEUE_TEST(no_looks_if_the_last_waker_ran_on_the_same_cpu, 1, 1)
 {
 	kernel.on_wait = put_from_cpu_5;
@@ -521,7 +522,8 @@ QUEUE_TEST(no_looks_if_the_last_waker_ran_on_the_same_cpu, 1, 1)
 	kernel.at_reading = put_one;
 	assert_int_equal(readings_of_get(0), 2);
 	kernel.cpu = 5;
-	assert_int_equal(readings_of_get(0), 2);
+	/* a yield in vain: when it began, and after it */
+	assert_int_equal(readings_of_get(0), 3);
 	assert_int_equal(kernel.waits, 2);
 	/* the thread has moved to another CPU */
 	kernel.cpu = 4;
@@ -529,116 +531,69 @@ QUEUE_TEST(no_looks_if_the_last_waker_ran_on_the_same_cpu, 1, 1)
 	assert_int_equal(kernel.waits, 2);
 }
 
+/* After a yield of 499 us, and with the next reading of the clock 500. */
 static void
 put_late(void)
 {
 	put_one();
-	kernel.clock += 200000;
+	kernel.clock += 499000;
 }
 
-/* Gets an element by a sleep, n times. */
+/* Gets an element: by a sleep, or by a yield, which on_yield() follows. */
 static void
-sleep_for_elements(unsigned n)
+get_by(unsigned waits, unsigned yields, void (*on_yield)(void))
 {
-	unsigned waits = kernel.waits, yields = kernel.yields;
-
-	for (unsigned i = 1; i <= n; i++) {
-		assert_ok(get(HONE_QUEUE_FOREVER));
-		assert_int_equal(kernel.waits, waits + i);
-	}
+	kernel.on_yield = on_yield;
+	waits += kernel.waits;
+	yields += kernel.yields;
+	assert_ok(get(HONE_QUEUE_FOREVER));
+	assert_int_equal(kernel.waits, waits);
 	assert_int_equal(kernel.yields, yields);
 }
 
-/* Gets an element for which the thread only gives its CPU away. */
-static void
-yield_for_an_element(void (*on_yield)(void))
-{
-	unsigned waits = kernel.waits, yields = kernel.yields;
-
-	kernel.on_yield = on_yield;
-	assert_ok(get(HONE_QUEUE_FOREVER));
-	assert_int_equal(kernel.waits, waits);
-	assert_int_equal(kernel.yields, yields + 1);
-}
-
-/* Such waits show that no program uses up its time slices there. Each takes 0.4
- * ms here, and all together 20 ms. */
-QUEUE_TEST(after_waits_below_a_time_slice_threads_of_a_cpu_yield_to_each_other,
-	1, 1)
+QUEUE_TEST(after_a_brief_wait_threads_of_a_cpu_yield_to_each_other, 1, 1)
 {
 	kernel.on_wait = put_from_cpu_5;
-	kernel.step = 400000;
-	/* waits on another CPU do not count */
-	kernel.cpu = 4;
-	sleep_for_elements(50);
+	kernel.step = 1000;
 	kernel.cpu = 5;
-	sleep_for_elements(50);
-	yield_for_an_element(put_one);
-	yield_for_an_element(put_one);
-	/* a deadline that a time slice could miss */
+	get_by(1, 0, NULL);
+	get_by(0, 1, put_one);
+	get_by(0, 1, put_one);
+	/* a deadline that a time slice could miss, and one that it could not */
 	assert_ok(get(kernel.clock + 100000000));
-	assert_int_equal(kernel.waits, 101);
-	/* in vain: it counts anew, without this wait, which took longer */
-	kernel.on_yield = NULL;
-	assert_ok(get(HONE_QUEUE_FOREVER));
+	assert_int_equal(kernel.waits, 2);
+	assert_ok(get(kernel.clock + 100001000));
 	assert_int_equal(kernel.yields, 3);
-	assert_int_equal(kernel.waits, 102);
-	sleep_for_elements(50);
-	/* a time slice: twice as many waits from now on */
-	yield_for_an_element(put_late);
-	sleep_for_elements(99);
-	kernel.step = 600000;
-	sleep_for_elements(1);
-	kernel.step = 400000;
-	sleep_for_elements(100);
-	yield_for_an_element(put_one);
+	/* in vain: a sleep, which is brief first, and then is not */
+	get_by(1, 1, NULL);
+	kernel.step = 60000;
+	get_by(1, 1, NULL);
+	kernel.step = 1000;
+	get_by(1, 0, NULL);
+	get_by(0, 1, put_one);
 	/* the waker comes from another CPU */
 	kernel.cpu = 4;
-	sleep_for_elements(1);
+	get_by(1, 0, NULL);
 }
 
-static void
-yield_for_elements(unsigned n)
+QUEUE_TEST(after_a_lost_time_slice_no_thread_yields_for_a_second, 1, 1)
 {
-	for (unsigned i = 0; i < n; i++)
-		yield_for_an_element(put_one);
-}
+	int64_t lost;
 
-/* Yields that go well for half of the time make up for one time slice. */
-QUEUE_TEST(a_lost_time_slice_counts_until_yields_went_well_for_some_time, 1, 1)
-{
 	kernel.on_wait = put_from_cpu_5;
-	kernel.step = 400000;
-	kernel.cpu = 4;
-	sleep_for_elements(1);
+	kernel.step = 1000;
 	kernel.cpu = 5;
-	for (unsigned lost = 0; lost < 9; lost++) {
-		sleep_for_elements(50u << (lost < 7 ? lost : 7));
-		yield_for_an_element(put_late);
-	}
-	sleep_for_elements(6400);
-	for (unsigned calm = 6400; calm > 100; calm /= 2)
-		yield_for_elements(calm / 2);
-	/* one yield is missing; a sleep changes nothing */
-	yield_for_elements(48);
-	assert_ok(get(kernel.clock + 99999999));
-	yield_for_elements(1);
-	yield_for_an_element(put_late);
-	sleep_for_elements(200);
-	/* all, and more; a sleep changes nothing */
-	yield_for_elements(99);
-	assert_ok(get(kernel.clock + 99999999));
-	yield_for_elements(1 + 50 + 50);
-	yield_for_an_element(put_late);
-	sleep_for_elements(100);
-	yield_for_an_element(put_one);
-	/* in vain, before a short sleep */
-	kernel.on_yield = NULL;
-	kernel.step = 100000;
-	assert_ok(get(HONE_QUEUE_FOREVER));
-	kernel.step = 400000;
-	sleep_for_elements(100);
-	yield_for_an_element(put_one);
+	get_by(1, 0, NULL);
+	kernel.step = 999; /* less than a time slice */
+	get_by(0, 1, put_late);
+	kernel.step = 1000;
+	lost = kernel.clock + kernel.step;
+	get_by(0, 1, put_late);
+	get_by(1, 0, NULL);
+	kernel.clock = lost + 1000000000 - 2000;
+	get_by(1, 0, NULL);
+	kernel.clock = lost + 1000000000 - 1000;
+	get_by(0, 1, put_one);
 }
 
 static void

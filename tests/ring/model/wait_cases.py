@@ -22,20 +22,12 @@ put_single store        putting  release -       EXIT_STORE
 put_single load         closed   relaxed -       EXIT_LOAD
 is_over    load         closed   acquire -       OVER_LOAD
 may_spin   load         cpu      relaxed -       -
-calm_needed load        slow     relaxed -       -
-gave_way   load         slow     relaxed -       -
-gave_way   load         calm     relaxed -       -
-gave_way   store        slow     relaxed -       -
-gave_way   store        calm     relaxed -       -
-lost_way   load         slow     relaxed -       -
-lost_way   store        slow     relaxed -       -
-lost_way   store        calm     relaxed -       -
-give_way   load         calm     relaxed -       -
+give_way   load         brief    relaxed -       -
+give_way   load         resume   relaxed -       -
+give_way   store        resume   relaxed -       -
 spin       load         brief    relaxed -       -
 note       load         brief    relaxed -       -
 note       store        brief    relaxed -       -
-note       load         calm     relaxed -       -
-note       store        calm     relaxed -       -
 leave      load         state    relaxed -       -
 leave      swap         state    acq_rel relaxed LEAVE_SWAP
 park       load         sequence acquire -       PARK_LOAD
@@ -116,8 +108,7 @@ SOURCE = ROOT / "src/ring/queue.c"
 # before it sleeps, creates or counts.
 NOT_MODELLED = ["queue_rare", "queue_add", "queue_try", "queue_now",
                 "queue_may_spin", "queue_looks", "queue_spin", "queue_note",
-                "queue_least", "queue_calm_needed", "queue_gave_way",
-                "queue_lost_way", "queue_give_way",
+                "queue_give_way",
                 "hone_queue_put", "hone_queue_put_burst", "hone_queue_get",
                 "hone_queue_get_burst", "hone_queue_count",
                 "hone_queue_deadline", "hone_queue_create",
