@@ -99,12 +99,11 @@ unpack_stream(struct image_stream *stream, const struct rounds *rounds,
 {
 	/* A look at an image needs few bytes. Further threads have buffers,
 	 * which only the single round of a file has memory for. One thread
-	 * reports no holes, so a single CPU has two for a packing with any. */
-	unsigned cpus = image_cpus(), large = 0;
+	 * reports no holes, so a packing with any has two at least. */
+	unsigned wanted = how->threads ? how->threads : image_cpus(), large = 0;
 	bool holes = image_unpack_decoder(rounds->list[0])->zeros;
 	unsigned threads = how->inspect || rounds->count > 1 ? 1
-			   : how->threads                    ? how->threads
-			   : cpus > 1 || !holes              ? cpus
+			   : wanted > 1 || !holes            ? wanted
 							     : 2;
 	uint64_t memory = image_memory(how->memory).unpack;
 	int rc = 0;

@@ -344,6 +344,7 @@ def test_zeros_that_were_packed_are_holes(work, hone):
     assert ("zero", MI) in runs  # compressed with the data around it
     one_cpu = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
     assert json.loads(hone.ok("map", "--json", path, before=one_cpu).stdout) == told
+    assert hone.json("map", "--json", "--threads", "1", path) == told
     said = hone.json("convert", "--json", path, work / "back.raw")
     zeros = sum(size for is_zero, size in frames(path) if is_zero)
     assert said["hole_bytes"] == zeros
