@@ -46,7 +46,6 @@ struct php_hone_cache {
 	bool apcu_module;
 	bool protect;
 	bool huge_pages;
-	bool populate;
 	zend_long slots;
 	zend_long shared_seconds;
 	zend_long block_bytes;

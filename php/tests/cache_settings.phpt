@@ -32,14 +32,14 @@ foreach (['hone.cache_size', 'hone.cache_slots', 'hone.cache_shared_seconds', 'h
     echo told($output);
 }
 $wrong = ['hone.cache_slots=0', 'hone.cache_slots=', 'hone.cache_slots=2147483648', 'hone.cache_slots=4294967297', 'hone.cache_serializer=msgpack', 'hone.cache_serializer=',
-    'hone.cache_read=', 'hone.cache_populate=maybe', 'hone.apcu_compat=2', 'hone.cache_size=1048575', 'hone.cache_size=129G', 'apc.shm_size=1048575',
+    'hone.cache_read=', 'hone.cache_huge_pages=maybe', 'hone.apcu_compat=2', 'hone.cache_size=1048575', 'hone.cache_size=129G', 'apc.shm_size=1048575',
     '"hone.cache_pools=\\"a=-1,b=12x,c=,d=1T,e=9223372036854775808,f=129G,g=8M\\""'];
 foreach ($wrong as $option) {
     echo told(run("-d $option", $figures));
 }
 echo "These are right:\n";
 $right = ['hone.cache_size=1M', 'hone.cache_size=0x400000', 'hone.cache_slots=1', 'hone.cache_slots=2147483647', 'hone.cache_block_bytes=0',
-    'hone.cache_shared_seconds=0', 'hone.cache_protect=Yes', 'hone.cache_huge_pages=', 'hone.cache_populate=FALSE', 'apc.shm_size=', 'apc.shm_size=0', 'hone.cache_serializer=igbinary'];
+    'hone.cache_shared_seconds=0', 'hone.cache_protect=Yes', 'hone.cache_huge_pages=', 'hone.cache_huge_pages=FALSE', 'apc.shm_size=', 'apc.shm_size=0', 'hone.cache_serializer=igbinary'];
 foreach ($right as $option) {
     echo "$option: ", run("-d $option", $figures);
 }
@@ -80,7 +80,7 @@ hone.cache_slots: "4294967297" is not a number from 1 to 2147483647; the default
 hone.cache_serializer: "msgpack" is not php or igbinary; the default php is used
 hone.cache_serializer: "" is not php or igbinary; the default php is used
 hone.cache_read: "" is not auto, shared, block or copy; the default auto is used
-hone.cache_populate: "maybe" is not on or off; the default off is used
+hone.cache_huge_pages: "maybe" is not on or off; the default off is used
 hone.apcu_compat: "2" is not on or off; the default on is used
 hone.cache_size: "1048575": the size of a pool must be 1M to 128G; this pool is off
 [null,null,[],"60","16M","php","0",false]
@@ -104,7 +104,7 @@ hone.cache_block_bytes=0: [33554432,1024,{"default":33554432},"60","0","php","0"
 hone.cache_shared_seconds=0: [33554432,1024,{"default":33554432},"0","16M","php","0",true]
 hone.cache_protect=Yes: [33554432,1024,{"default":33554432},"60","16M","php","0",true]
 hone.cache_huge_pages=: [33554432,1024,{"default":33554432},"60","16M","php","0",true]
-hone.cache_populate=FALSE: [33554432,1024,{"default":33554432},"60","16M","php","0",true]
+hone.cache_huge_pages=FALSE: [33554432,1024,{"default":33554432},"60","16M","php","0",true]
 apc.shm_size=: [33554432,1024,{"default":33554432},"60","16M","php","0",true]
 apc.shm_size=0: [33554432,1024,{"default":33554432},"60","16M","php","0",true]
 hone.cache_serializer=igbinary: [33554432,1024,{"default":33554432},"60","16M","igbinary","0",true]

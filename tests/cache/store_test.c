@@ -207,41 +207,6 @@ TEST(wrong_attributes_are_refused)
 	assert_int_equal(php_hone_store_create(&store, &attr), -EINVAL);
 }
 
-/* What the next calls return, the last one first. */
-static int errors[2];
-static unsigned n_errors;
-
-STANDS_FOR(int, fallocate64, int fd, int mode, off_t offset, off_t length)
-{
-	if (n_errors == 0)
-		return __real_fallocate64(fd, mode, offset, length);
-	errno = errors[--n_errors];
-	return -1;
-}
-
-TEST(a_signal_does_not_end_the_allocation_of_all_pages)
-{
-	struct php_hone_store *store = NULL;
-	struct php_hone_store_attr attr = {
-		.size = (size_t)2 << 20, .populate = true};
-	errors[0] = errors[1] = EINTR;
-	n_errors = 2;
-	assert_ok(php_hone_store_create(&store, &attr));
-	assert_int_equal(n_errors, 0);
-	php_hone_store_unmap(store);
-}
-
-TEST(a_lack_of_pages_is_an_error)
-{
-	struct php_hone_store *store = NULL;
-	struct php_hone_store_attr attr = {
-		.size = (size_t)2 << 20, .populate = true};
-	errors[0] = ENOSPC;
-	n_errors = 1;
-	assert_int_equal(php_hone_store_create(&store, &attr), -ENOSPC);
-	assert_null(store);
-}
-
 MEMBER_TEST(cancelled_blocks_are_free_again)
 {
 	struct php_hone_member *m = *state;

@@ -89,19 +89,6 @@ dl_gives_no_cache() {
             !function_exists("apcu_fetch") ? 0 : 1);'
 }
 
-# A page of memory is there before its first use, if asked for.
-memory_is_populated() {
-    for populate in 0 1; do
-        "$php" -n -d extension="$work/hone.so" -d hone.cache_cli=1 \
-            -d hone.cache_size=64M -d hone.cache_populate="$populate" -r '
-            preg_match("/^RssShmem:\s+(\d+) kB/m",
-                file_get_contents("/proc/self/status"), $m);
-            echo $m[1] > 60000 ? "all\n" : ($m[1] < 5000 ? "few\n" : $m[1]);'
-    done >populated
-    [ "$(cat populated)" = 'few
-all' ]
-}
-
 # Without huge pages, the cache has ordinary ones, and says so.
 huge_pages_are_optional() {
     "$php" -n -d extension="$work/hone.so" -d hone.cache_cli=1 \
@@ -112,7 +99,7 @@ huge_pages_are_optional() {
 }
 
 cd "$work"
-echo 1..11
+echo 1..10
 check 'the functions of APCu do what APCu does' same_as_apcu
 check 'also with block copies' same_as_apcu -d hone.cache_read=block
 check 'also with copies' same_as_apcu -d hone.cache_read=copy
@@ -123,6 +110,5 @@ check 'igbinary serializes by hone.cache_serializer' \
 check 'igbinary serializes by apc.serializer' igbinary_is_used apc.serializer
 check 'values in a snapshot are as small as by igbinary' snapshots_are_small
 check 'loaded by dl() it has no cache' dl_gives_no_cache
-check 'hone.cache_populate takes the memory at the start' memory_is_populated
 check 'hone.cache_huge_pages is not needed' huge_pages_are_optional
 exit "$failed"

@@ -78,7 +78,6 @@ create(struct pool *pool)
 		.slots = (unsigned)HONE_G(cache).slots,
 		.protect = HONE_G(cache).protect,
 		.huge_pages = HONE_G(cache).huge_pages,
-		.populate = HONE_G(cache).populate,
 		.name = pool->name,
 	};
 	int error = php_hone_store_create(&pool->store, &attr);

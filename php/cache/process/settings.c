@@ -117,7 +117,6 @@ PHP_INI_BEGIN()
 	SWITCH("apcu_module", "1", "on", apcu_module)
 	SWITCH("cache_protect", "0", "off", protect)
 	SWITCH("cache_huge_pages", "0", "off", huge_pages)
-	SWITCH("cache_populate", "0", "off", populate)
 	PHP_HONE_NUMBER("hone.cache_slots", "1024", PHP_INI_SYSTEM,
 		php_hone_cache_on_number, slots, 1, INT32_MAX,
 		"a number from 1 to 2147483647")

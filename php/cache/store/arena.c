@@ -40,18 +40,6 @@ php_hone_store_now(const struct php_hone_store *store)
 	return (uint32_t)(seconds() - (uint64_t)store->made + 1);
 }
 
-/* A lack of memory is an error here, and would be a signal later. Some kernels
- * end the call for any signal that arrives. */
-static int
-allocate(int fd, size_t size)
-{
-	int result;
-	do
-		result = fallocate(fd, 0, 0, (off_t)size);
-	while (result != 0 && errno == EINTR);
-	return result;
-}
-
 /* What was mapped before an error is left to php_hone_store_unmap(). */
 static int
 map(struct php_hone_store *store, const struct php_hone_store_attr *attr)
@@ -65,11 +53,9 @@ map(struct php_hone_store *store, const struct php_hone_store_attr *attr)
 		return -errno;
 	int error = 0;
 	void *rw = MAP_FAILED, *ro = MAP_FAILED;
-	if (ftruncate(fd, (off_t)store->size) == 0 &&
-		(!attr->populate || allocate(fd, store->size) == 0))
-		rw = mmap(NULL, store->size, PROT_READ | PROT_WRITE,
-			MAP_SHARED | (attr->populate ? MAP_POPULATE : 0), fd,
-			0);
+	if (ftruncate(fd, (off_t)store->size) == 0)
+		rw = mmap(NULL, store->size, PROT_READ | PROT_WRITE, MAP_SHARED,
+			fd, 0);
 	if (rw != MAP_FAILED) {
 		store->rw = rw;
 		store->region = rw;

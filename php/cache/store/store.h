@@ -81,9 +81,7 @@ struct php_hone_store_attr {
 	 * they would take more than an eighth of the mapping */
 	unsigned slots;
 	bool protect;     /* readers have a view without the right to write */
-	bool huge_pages;  /* explicit ones; -ENOMEM if too few are free, or
-			     -ENOSPC with `populate` */
-	bool populate;    /* all pages are allocated now */
+	bool huge_pages;  /* explicit ones; -ENOMEM if too few are free */
 	const char *name; /* at most 31 bytes, copied; may be NULL */
 };
 
