@@ -234,6 +234,15 @@ def test_a_program_without_arguments_prints_its_usage(name, module):
     assert done.returncode == 2
 
 
+def test_ebs_names_the_module_that_is_missing(tmp_path):
+    (tmp_path / "boto3.py").write_text("raise ImportError\n", "utf-8")
+    done = subprocess.run([sys.executable, DOCS / "examples" / "ebs.py", "disk"],
+                          env={"PYTHONPATH": str(tmp_path)}, check=False,
+                          stderr=subprocess.PIPE, text=True)
+    assert done.stderr == "ebs.py: the Python module boto3 is not installed\n"
+    assert done.returncode == 1
+
+
 def test_readme_shows_readme_c():
     shown = re.search(r"^```c\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
     example = (DOCS / "examples" / "readme.c").read_text("utf-8")

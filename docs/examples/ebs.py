@@ -8,7 +8,10 @@ import os
 import subprocess
 import sys
 
-import boto3
+try:
+    import boto3
+except ImportError:
+    sys.exit("ebs.py: the Python module boto3 is not installed")
 
 BLOCK = 512 << 10  # the only size that EBS has
 
