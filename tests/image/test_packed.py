@@ -410,6 +410,21 @@ def test_the_table_has_the_size(work, hone):
         assert said["hole_bytes"] >= 28 * MI
 
 
+def test_a_table_that_exceeds_the_memory_is_not_read(work, hone):
+    """It has the most rows that the format allows, in a hole of 1 GiB.
+    The share of tables is a sixteenth."""
+    frames_, rows = lengths(pack(hone, holey(work / "source.raw", MI), "zst"))
+    path, count = work / "large.img.zst", 1 << 27
+    with path.open("wb") as file:
+        file.write(frames_ + struct.pack("<II", 0x184D2A5E, 8 * count + 9))
+        file.write(b"".join(struct.pack("<II", *row) for row in rows))
+        file.seek(len(frames_) + 8 + 8 * count)
+        file.write(struct.pack("<IBI", count, 0, 0x8F92EAB1))
+    for memory, size in ("8G", None), ("16G", MI):
+        assert hone.json("info", "--json", "-f", "raw", "--memory", memory,
+                         path)["virtual_size"] == size
+
+
 def test_a_table_that_lies(work, hone):
     """A wrong length of a frame, number or magic is ignored. A wrong length of
     content is found at the end, where a size is needed. A pipe has no table, so
