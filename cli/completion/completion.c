@@ -309,7 +309,8 @@ static const char bash[] =
 	"\twords[-1]=${words[-1]#[\\\"\\']}\n"
 	"\tbefore=${words[-1]%\"${words[-1]##*[=:]}\"}\n"
 	"\tmapfile -t COMPREPLY < <({\n"
-	"\t\t\"${words[0]/#\\~\\//$HOME/}\" __complete \"${words[@]:1}\" ||\n"
+	"\t\t\"${words[0]/#\\~\\//\"$HOME\"/}\" "
+	"__complete \"${words[@]:1}\" ||\n"
 	"\t\t\thone __complete \"${words[@]:1}\"\n"
 	"\t} 2>/dev/null)\n"
 	"\tkind=${COMPREPLY[0]:-file}\n"
@@ -364,8 +365,8 @@ static const char fish[] =
 	"# fish completion for hone, made by 'hone help --completion fish'\n"
 	"function __hone_ask\n"
 	"    set -l words (commandline -opc) (commandline -ct)\n"
-	"    for hone in (string replace -r '^~/' \"$HOME/\" -- $words[1]) "
-	"hone\n"
+	"    for hone in $HOME(string replace -fr '^~/' / -- $words[1]) "
+	"$words[1] hone\n"
 	"        command -sq -- $hone\n"
 	"        and command $hone __complete $words[2..-1] 2>/dev/null\n"
 	"        and return\n"
@@ -373,18 +374,17 @@ static const char fish[] =
 	"    echo file\n"
 	"end\n"
 	"function __hone_complete\n"
-	"    set -l lines (__hone_ask)\n"
 	"    set -l word (commandline -ct)\n"
 	"    set -l rest (string replace -r '^--[^=]*=' '' -- $word)\n"
 	"    set -l before (string match -r '^--[^=]*=' -- $word; or echo)\n"
-	"    if test $lines[1] = folder\n"
+	"    if test $__hone_lines[1] = folder\n"
 	"        printf '%s\\n' $before(__fish_complete_directories $rest)\n"
 	"    else\n"
-	"        printf '%s\\n' $lines[2..-1]\n"
+	"        printf '%s\\n' $__hone_lines[2..-1]\n"
 	"    end\n"
 	"end\n"
-	"complete -c hone -n 'test (__hone_ask)[1] != file' -f "
-	"-a '(__hone_complete)'\n";
+	"complete -c hone -f -a '(__hone_complete)' -n 'set -g __hone_lines "
+	"(__hone_ask); test $__hone_lines[1] != file'\n";
 
 bool
 completion_print(const char *shell)

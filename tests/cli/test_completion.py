@@ -217,16 +217,20 @@ def test_names_of_files_are_completed_as_the_shell_does(
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_command_of_the_line_is_asked(hone, tmp_path, monkeypatch, shell):
-    """By its path below the home; an alias is not what a script can call."""
+    """Once, by its path below the home; an alias is not what a script can call."""
     need(shell.__name__.split("_")[1])
     line = "~/bin/hone convert --output-format qc"
-    monkeypatch.setenv("HOME", str(tmp_path))
+    home = tmp_path / "a&b$1"
+    monkeypatch.setenv("HOME", str(home))
+    (home / "bin").mkdir(parents=True)
     for place in "in PATH", "below the home":
         if place == "below the home":
             monkeypatch.setenv("PATH", "/usr/bin:/bin")
-            (tmp_path / "bin").mkdir()
-            (tmp_path / "bin/hone").symlink_to(hone.path)
+            (home / "bin/hone").write_text(
+                f'#!/bin/sh\necho >>"$0.log"\nexec {hone.path} "$@"\n')
+            (home / "bin/hone").chmod(0o700)
         assert shell(hone, [line]) == [{"qcow2"}], place
+    assert (home / "bin/hone.log").read_text() == "\n"
 
 
 def test_bash_completes_a_word_in_quotes_and_of_an_alias(hone):
