@@ -54,11 +54,13 @@ parse_block(const struct cli *cli, struct image_run *run)
 	if (rc != 0)
 		return rc;
 	if (block == 0)
-		return cli_usage(cli, "-S 0: zero detection cannot be turned "
-				      "off; -S takes 512 to 2M");
+		return cli_usage(cli, "--sparse-size 0: zero detection cannot "
+				      "be turned off; use 512 to 2M");
 	if (block < MIN_BLOCK || block > MAX_BLOCK || (block & (block - 1)))
 		return cli_usage(cli,
-			"-S: '%s' is not a power of two from 512 to 2M", text);
+			"--sparse-size: '%s' is not a power of two from 512 "
+			"to 2M",
+			text);
 	run->block = (size_t)block;
 	return 0;
 }

@@ -110,7 +110,7 @@ def test_the_operand_that_is_missing_or_too_many_is_named(hone, words, said):
 
 @pytest.mark.parametrize("words, word", [
     (["--cpu-limit", "sse2,avx1024", "cpu"], "--cpu-limit: 'avx1024' is not a CPU"),
-    (["map", "-S", "5000", "a"], "-S: '5000' is not a power of two"),
+    (["map", "-S", "5000", "a"], "--sparse-size: '5000' is not a power of two"),
     (["convert", "a", "b", "-O"], "'-O' needs a value"),
     (["-="], "'-=' is not an option of hone"),
     (["-=x"], "'-=' is not an option of hone"),
