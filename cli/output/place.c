@@ -23,7 +23,7 @@ find(struct output *output, const char *name, struct image_path *path)
 	return path->is_magic
 		       ? output_refuse(output,
 				 "is a link to an open file: use '-' for "
-				 "stdout, or write into the file by -n")
+				 "stdout, or -n for a file or block device")
 		       : 0;
 }
 

@@ -204,7 +204,7 @@ def test_a_descriptor_is_a_destination(hone, small, work):
         said = hone.fails("convert", "--force", "-O", "raw", small, path,
                           pass_fds=[file.fileno()])
         assert said.endswith("is a link to an open file: use '-' for stdout, or "
-                             "write into the file by -n")
+                             "-n for a file or block device")
 
 
 def test_no_call_resolves_the_whole_path(hone, strace, small, work):
