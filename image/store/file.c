@@ -100,8 +100,6 @@ drop_ahead(struct image_file *file)
 	uint64_t size = (uint64_t)file->st.st_size;
 
 	pthread_mutex_lock(&file->lock);
-	if (!file->windows)
-		drop(file, 0, 0);
 	for (uint64_t i = 0; file->windows && i * READ_WINDOW < size; i++)
 		if (file->windows[i] == WAS_NOT_CACHED)
 			drop(file, i * READ_WINDOW, READ_WINDOW);
