@@ -407,6 +407,29 @@ TEST(every_entry_is_kept)
 	qcow2_refs_destroy(&refs);
 }
 
+/* These are in one bucket if the factor is that of Fibonacci hashing. */
+TEST(pages_of_one_bucket_cannot_be_chosen)
+{
+	/* of 0x9e3779b97f4a7c15 modulo 2^64 */
+	const uint64_t inverse = UINT64_C(0xf1de83e19937733d);
+	struct qcow2_refs refs = {.n_pages = 0};
+	size_t longest = 0;
+
+	for (uint64_t i = 0; i < 256; i++)
+		assert_ok(qcow2_refs_find(&refs, i * inverse, &err));
+	for (size_t i = 0; i < 1 << QCOW2_REFS_BUCKET_BITS; i++) {
+		size_t length = 0;
+		for (struct qcow2_refs_page *p = refs.buckets[i]; p;
+			p = p->next)
+			length++;
+		if (length > longest)
+			longest = length;
+	}
+	/* usually 1; more than 64 in less than one of 10^6 runs */
+	assert_in_range(longest, 1, 64);
+	qcow2_refs_destroy(&refs);
+}
+
 TEST(the_map_has_a_bound)
 {
 	struct qcow2_refs refs = {.n_pages = 0};

@@ -36,6 +36,8 @@ struct qcow2_refs {
 	size_t n_pages;
 	/* the page of the last lookup */
 	struct qcow2_refs_page *last;
+	/* of the hash; odd, and 0 before the first lookup */
+	uint64_t factor;
 };
 
 void qcow2_refs_destroy(struct qcow2_refs *refs);

@@ -2,6 +2,7 @@
 /* A hash table of pages that counts references to the clusters of a file. */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include "format/qcow2/check.h"
 
 void
@@ -41,9 +42,15 @@ int
 qcow2_refs_find(
 	struct qcow2_refs *refs, uint64_t index, struct image_error *err)
 {
-	/* Fibonacci hashing; the low bits of a product are poor. */
+	/* A random factor, so that nobody can choose pages of one bucket; that
+	 * of Fibonacci hashing before the kernel has entropy. */
+	if (!refs->factor && getrandom(&refs->factor, sizeof(refs->factor),
+				     GRND_NONBLOCK) < 0)
+		refs->factor = UINT64_C(0x9e3779b97f4a7c15);
+	refs->factor |= 1;
+	/* The low bits of a product are poor. */
 	struct qcow2_refs_page **bucket =
-		&refs->buckets[index * UINT64_C(0x9e3779b97f4a7c15) >>
+		&refs->buckets[index * refs->factor >>
 			       (64 - QCOW2_REFS_BUCKET_BITS)];
 	struct qcow2_refs_page *page = *bucket;
 
