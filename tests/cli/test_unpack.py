@@ -4,9 +4,8 @@ import hashlib
 import lzma
 import os
 import random
-import struct
 import subprocess
-import zlib
+import sys
 
 import pytest
 
@@ -15,6 +14,10 @@ from harness import PEAK, Web, assert_reads_as, need, take_peak, write
 from http_server import Server
 from images import KI, LIBRARIES, MI, PACK, SUFFIX, zstd
 from test_http import chunked
+
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "image"))
+# pylint: disable=wrong-import-position
+from seeds import bgzip  # noqa: E402
 
 PACKAGE = {"xz": "liblzma-dev", "bzip2": "libbz2-dev"}
 BOMB = 48 * MI
@@ -369,15 +372,6 @@ def test_the_rest_of_a_file_has_the_memory_of_the_threads(hone, work):
         path = write(work, "a.zst", frames + long)
         peaks.append(hone.peak("digest", "-m", "2", "--memory", "256M", path)[1])
     assert hone.sanitized or peaks[1] < peaks[0] + 16 * KI, peaks
-
-
-def bgzip(data):
-    """A block of bgzip."""
-    packer = zlib.compressobj(0, zlib.DEFLATED, -15)
-    packed = packer.compress(data) + packer.flush()
-    return (bytes.fromhex("1f8b0804 00000000 00ff 0600 42430200") +
-            struct.pack("<H", len(packed) + 25) + packed +
-            struct.pack("<II", zlib.crc32(data), len(data)))
 
 
 def test_jobs_of_short_members_use_few_pages_of_the_input(hone, work):

@@ -435,7 +435,6 @@ pack_content(enum image_packing packing, size_t length)
 	pack[packing](content(length), length);
 }
 
-/* Nothing, and more than every buffer holds, by reads of any size. */
 /* A registry that states a long answer made hone look into it. */
 TEST(a_text_without_memory_has_no_length)
 {
@@ -459,6 +458,7 @@ TEST(a_text_without_memory_has_no_length)
 	}
 }
 
+/* Nothing, and more than every buffer holds, by reads of any size. */
 TEST(content_of_any_length_is_unpacked)
 {
 	static const struct way ways[] = {{1, 100, 0, 0}, {7, 1, 0, 0},
