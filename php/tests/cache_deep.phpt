@@ -55,7 +55,7 @@ function message(): string
 }
 
 foreach ($levels as $name => $level) {
-    foreach ([300, 4000] as $n) {
+    foreach ([300, 800, 4000] as $n) {
         $value = nested($level, $n);
         echo "$name, $n: ", json_encode(in_fiber(fn() => @Cache::store('key', $value))), ', ', message(), "\n";
     }
@@ -84,21 +84,27 @@ echo message(), "\n";
 ?>
 --EXPECTF--
 lists, 300: true, no message
+lists, 800: true, no message
 lists, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 [true,"array"], no message
 tables, 300: true, no message
+tables, 800: true, no message
 tables, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 [true,"array"], no message
 tables with holes, 300: true, no message
+tables with holes, 800: true, no message
 tables with holes, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 [true,"array"], no message
 objects, 300: true, no message
+objects, 800: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 objects, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 [true,"object"], no message
 dynamic properties, 300: true, no message
+dynamic properties, 800: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 dynamic properties, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 [true,"object"], no message
 methods, 300: true, no message
+methods, 800: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 methods, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 [true,"NULL"], Hone\Cache::fetch(): Error at offset %d of %d bytes
 [true,true,true]

@@ -1171,7 +1171,7 @@ php_hone_value_build_objects(struct php_hone_builder *builder,
 	build_graph(builder, value);
 	/* A method may have removed an object from the value, or made an object
 	 * repeated that serialize() then writes twice. */
-	if (answers != NULL &&
+	if (answers != NULL && !has_ended(builder) &&
 		(builder->graph.answered != answers->n ||
 			builder->graph.visited != answers->objects))
 		builder->refused = PHP_HONE_REFUSED_TEXT;
