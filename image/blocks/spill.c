@@ -2,6 +2,7 @@
 /* The file of bytes for which there is no memory. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static int
 begin_spill(struct image_blocks *b, struct image_error *err)
 {
 	const struct image_spill *spill = b->spill;
-	char path[IMAGE_NAME_MAX];
+	char path[PATH_MAX];
 
 	if (!spill)
 		return image_fail(err, b->store.name, -ENOSPC,
