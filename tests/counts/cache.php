@@ -29,3 +29,15 @@ foreach (['20 B' => str_repeat('x', 20), '4 KiB' => str_repeat('x', 4096),
     memory_get_peak_usage();
     echo "store $name\n";
 }
+// Entries of 64 KiB have the same low bits of the address.
+ini_set('hone.cache_read', 'block');
+$names = array_map(fn($i) => "large $i", range(1, $turns));
+foreach ($names as $name) {
+    Cache::store($name, [str_repeat('x', 65280)]);
+    Cache::fetch($name);
+}
+memory_get_peak_usage();
+foreach ($names as $name)
+    $found = Cache::fetch($name);
+memory_get_peak_usage();
+echo "fetch 64 KiB as a block\n";
