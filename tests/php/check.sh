@@ -378,12 +378,20 @@ fread_takes_the_rest_in_one_read() {
         grep ', 90112) = 90112$' chunks.log
 }
 
+# A filter of system calls may refuse getrandom().
+snapshot_is_saved_without_random_bytes() {
+    strace -o random.log -e trace=getrandom -e inject=getrandom:error=ENOSYS \
+        "$php" -n -d extension="$work/static/modules/hone.so" \
+        -d hone.cache_cli=1 -r "
+        exit(Hone\\Cache::save('$work/random') ? 0 : 1);"
+}
+
 # By strace, with a process for each mode.
 side_effects_are_the_same() {
     python3 "$here/side_effects.py" static "$php"
 }
 
-echo 1..31
+echo 1..32
 check 'arginfo is made from the stub' arginfo_is_of_the_stub
 check 'the license is there, and the same' license_is_the_same
 check 'clang has no warning' clang_without_warnings
@@ -424,6 +432,8 @@ check 'a test that differs by the switch is reported' planted_difference_is_repo
 check 'a test that does not differ is not reported' no_difference_is_reported
 check 'fread takes the rest of a file in one read' \
     fread_takes_the_rest_in_one_read
+check 'a snapshot is saved without random bytes' \
+    snapshot_is_saved_without_random_bytes
 check 'file reads have the same side effects' side_effects_are_the_same
 check 'configure reports that there is no libhone' no_libhone_is_reported
 check 'configure reports that libhone is too old' old_libhone_is_reported
