@@ -50,6 +50,8 @@ struct xz {
 	/* what liblzma unpacks is not in a run */
 	bool pass;
 	bool left_out;
+	/* the error that came with the last content */
+	lzma_ret failed;
 	unsigned char header[LZMA_STREAM_HEADER_SIZE];
 	lzma_stream_flags flags;
 	lzma_filter filters[LZMA_FILTERS_MAX + 1];
@@ -134,6 +136,7 @@ xz_begin(void *state, const unsigned char *head, size_t length)
 	xz->hash = hash;
 	xz->place = HEADER;
 	xz->pass = xz->left_out = false;
+	xz->failed = LZMA_OK;
 	xz->first = xz->count = 0;
 	xz->sent = xz->unpacked = xz->known_length = 0;
 	if (xz->threads < 2)
@@ -508,12 +511,18 @@ static int
 xz_decode(void *state, struct image_decode *io)
 {
 	struct xz *xz = state;
-	lzma_ret rc = decode(xz, io);
+	size_t out_left = io->out_left;
+	lzma_ret rc = xz->failed ? xz->failed : decode(xz, io);
 
 	io->end = rc == LZMA_STREAM_END;
 	/* LZMA_BUF_ERROR: a second call without progress. */
 	if (rc == LZMA_OK || rc == LZMA_STREAM_END || rc == LZMA_BUF_ERROR)
 		return 0;
+	/* How much content comes with an error depends on the threads. */
+	if (io->out_left < out_left) {
+		xz->failed = rc;
+		return 0;
+	}
 	if (rc == LZMA_MEM_ERROR)
 		return -ENOMEM;
 	if (rc == LZMA_MEMLIMIT_ERROR) {

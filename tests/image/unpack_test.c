@@ -1477,6 +1477,19 @@ TEST(damage_in_any_member_is_reported_as_without_threads)
 	}
 }
 
+/* Threads decide which content comes in the call that finds the damage. */
+TEST(content_in_front_of_damage_in_xz_is_given)
+{
+	pack_members(XZ, 4, 3000);
+	/* in the third block, whose checksum is then wrong */
+	packed.data[packed.length / 4 * 2 + 1500] ^= 0x10;
+	for (unsigned threads = 1; threads < 4; threads++) {
+		assert_int_equal(unpack_by(XZ, &plain, threads), -EIO);
+		assert_int_equal(result.length, 9000);
+		assert_memory_equal(result.data, noise(6000), 6000);
+	}
+}
+
 TEST(a_file_that_ends_in_any_member_is_reported_as_without_threads)
 {
 	for (size_t i = 0; i < 3; i++) {
