@@ -11,9 +11,11 @@
  * microsecond, and then sleeps on a futex, with two exceptions. If the last
  * call that slept at this end of the queue waited for less than 50
  * microseconds, the call polls for up to that time. If the thread that last
- * woke one at this end ran on the same CPU, the call does not poll. It calls
- * sched_yield() once if earlier waits show that no other program uses this CPU,
- * and the deadline is not within 0.1 seconds.
+ * woke one at this end ran on the same CPU, the call does not poll. Before it
+ * sleeps, it calls sched_yield() if the last call that slept at this end waited
+ * for less than 50 microseconds, and the deadline is not within 0.1 seconds.
+ * After a sched_yield() that brought no element and no room, no call yields at
+ * this end for 20 ms; after one that took 0.5 ms or more, for a second.
  *
  * **Deadlines** are absolute times in nanoseconds of CLOCK_MONOTONIC, so that
  * several calls can share one. HONE_QUEUE_NOW, and any time in the past: the

@@ -50,8 +50,9 @@
 #define QUEUE_BRIEF_NS 50000
 /* Less than a time slice of Linux, which has 0.7 ms or more. */
 #define QUEUE_SLICE_NS 500000
-/* No yields after one that lost a time slice. */
+/* No yields after one that lost a time slice, and after one in vain. */
 #define QUEUE_PAUSE_NS 1000000000
+#define QUEUE_VAIN_NS 20000000
 /* A deadline from here on is not missed if another program gets the CPU. */
 #define QUEUE_FAR_NS 100000000
 /* After this time, each CPU has completed a store. */
@@ -349,7 +350,9 @@ queue_looks(const struct queue_call *c)
  * Gives the CPU to the thread that shares it: two threads that answer each
  * other then need 2.6 us for a reply, in place of 6.7 us with a sleep and a
  * wake (docs/design/ring.md). A third program may get the CPU instead, for some
- * time slices. After that the thread sleeps in its waits for a second.
+ * time slices. After that the thread sleeps in its waits for a second. After a
+ * yield that brought nothing it sleeps for 20 ms: several threads may wait at
+ * this end, or the other thread may have a lower priority.
  */
 static size_t
 queue_give_way(const struct queue_call *c, int64_t *began)
@@ -371,6 +374,9 @@ queue_give_way(const struct queue_call *c, int64_t *began)
 	if (queue_now() - now >= QUEUE_SLICE_NS)
 		__atomic_store_n(
 			&end->resume, now + QUEUE_PAUSE_NS, __ATOMIC_RELAXED);
+	else if (done == 0)
+		__atomic_store_n(
+			&end->resume, now + QUEUE_VAIN_NS, __ATOMIC_RELAXED);
 	return done;
 }
 

@@ -539,6 +539,12 @@ put_late(void)
 	kernel.clock += 499000;
 }
 
+static void
+come_too_late(void)
+{
+	kernel.clock += 499000;
+}
+
 /* Gets an element: by a sleep, or by a yield, which on_yield() follows. */
 static void
 get_by(unsigned waits, unsigned yields, void (*on_yield)(void))
@@ -564,11 +570,11 @@ QUEUE_TEST(after_a_brief_wait_threads_of_a_cpu_yield_to_each_other, 1, 1)
 	assert_int_equal(kernel.waits, 2);
 	assert_ok(get(kernel.clock + 100001000));
 	assert_int_equal(kernel.yields, 3);
-	/* in vain: a sleep, which is brief first, and then is not */
-	get_by(1, 1, NULL);
+	/* in vain: the sleep is not brief */
 	kernel.step = 60000;
 	get_by(1, 1, NULL);
 	kernel.step = 1000;
+	kernel.clock += 20000000;
 	get_by(1, 0, NULL);
 	get_by(0, 1, put_one);
 	/* the waker comes from another CPU */
@@ -576,10 +582,22 @@ QUEUE_TEST(after_a_brief_wait_threads_of_a_cpu_yield_to_each_other, 1, 1)
 	get_by(1, 0, NULL);
 }
 
+/* After this yield, the calls of so many ns only sleep. */
+static void
+pauses_for(int64_t ns, unsigned waits, void (*on_yield)(void))
+{
+	int64_t began = kernel.clock + kernel.step;
+
+	get_by(waits, 1, on_yield);
+	get_by(1, 0, NULL);
+	kernel.clock = began + ns - 2000;
+	get_by(1, 0, NULL);
+	kernel.clock = began + ns - 1000;
+	get_by(0, 1, put_one);
+}
+
 QUEUE_TEST(after_a_lost_time_slice_no_thread_yields_for_a_second, 1, 1)
 {
-	int64_t lost;
-
 	kernel.on_wait = put_from_cpu_5;
 	kernel.step = 1000;
 	kernel.cpu = 5;
@@ -587,13 +605,18 @@ QUEUE_TEST(after_a_lost_time_slice_no_thread_yields_for_a_second, 1, 1)
 	kernel.step = 999; /* less than a time slice */
 	get_by(0, 1, put_late);
 	kernel.step = 1000;
-	lost = kernel.clock + kernel.step;
-	get_by(0, 1, put_late);
+	pauses_for(1000000000, 0, put_late);
+	pauses_for(1000000000, 1, come_too_late);
+}
+
+/* Each of several threads at this end would yield for one element. */
+QUEUE_TEST(after_a_yield_in_vain_no_thread_yields_for_20_ms, 1, 1)
+{
+	kernel.on_wait = put_from_cpu_5;
+	kernel.step = 1000;
+	kernel.cpu = 5;
 	get_by(1, 0, NULL);
-	kernel.clock = lost + 1000000000 - 2000;
-	get_by(1, 0, NULL);
-	kernel.clock = lost + 1000000000 - 1000;
-	get_by(0, 1, put_one);
+	pauses_for(20000000, 1, NULL);
 }
 
 static void

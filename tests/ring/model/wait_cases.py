@@ -25,6 +25,7 @@ may_spin   load         cpu      relaxed -       -
 give_way   load         brief    relaxed -       -
 give_way   load         resume   relaxed -       -
 give_way   store        resume   relaxed -       -
+give_way   store        resume   relaxed -       -
 spin       load         brief    relaxed -       -
 note       load         brief    relaxed -       -
 note       store        brief    relaxed -       -
