@@ -4,10 +4,10 @@
 
 /* What php/cache/values needs of PHP itself. */
 zend_class_entry *zend_ce_closure;
-zend_long
-php_hone_stack_levels(void)
+uintptr_t
+php_hone_stack_limit(void)
 {
-	return ZEND_LONG_MAX;
+	return 0;
 }
 
 const HashTable zend_empty_array = {.nNextFreeElement = ZEND_LONG_MIN};

@@ -20,6 +20,12 @@
 /* serialize() stores deeper values, because the walk recurs. */
 #define DEPTH_MOST 1024
 
+/* The same where the stack has no room for serialize(). */
+#define DEPTH_SHORT 4096
+
+/* Bytes of the stack for a method. PHP 8.3 throws if there are none. */
+#define METHOD_STACK ((size_t)8 << 10)
+
 /* The treatment of an array or object at its second visit. */
 enum meeting {
 	/* serialize() writes "r:", or the build reuses the record of the
@@ -46,8 +52,9 @@ struct walk {
 	HashTable seen;                /* the same of the walk without calls */
 	const zend_class_entry *outer; /* the class whose answer is visited */
 	bool calls;                    /* false: the walk without calls */
-	bool short_of_stack;           /* for serialize() */
-	unsigned depth, deepest;
+	unsigned depth, unchecked, deepest;
+	unsigned left; /* the depth of leave() */
+	uintptr_t stack_limit;
 	enum php_hone_built result;
 	enum php_hone_refused refused; /* the reason for that result */
 	struct step *steps; /* the ways to all objects with methods */
@@ -67,6 +74,7 @@ static void
 leave(struct walk *walk)
 {
 	walk->result = PHP_HONE_BUILT_TEXT;
+	walk->left = walk->depth;
 }
 
 /* The enum meeting of an address in this walk, or null at the first visit. */
@@ -457,6 +465,17 @@ visit_member(struct walk *walk, zend_array *array, bool shared, uint32_t step)
 	}
 }
 
+static zend_never_inline void
+check_level(struct walk *walk)
+{
+	if (php_hone_stack_is_past(walk->stack_limit)) {
+		walk->result = PHP_HONE_BUILT_REFUSED;
+		walk->refused = PHP_HONE_REFUSED_STACK;
+	} else if (walk->depth == walk->deepest) {
+		leave(walk);
+	}
+}
+
 static void
 visit(struct walk *walk, zval *value, bool shared, uint32_t step)
 {
@@ -472,13 +491,10 @@ visit(struct walk *walk, zval *value, bool shared, uint32_t step)
 					      Z_REFCOUNT_P(value) > 1))
 			leave(walk);
 	}
-	if (walk->depth == walk->deepest && walk->short_of_stack) {
-		walk->result = PHP_HONE_BUILT_REFUSED;
-		walk->refused = PHP_HONE_REFUSED_STACK;
-	} else if (walk->depth == DEPTH_MOST ||
-		   Z_TYPE_P(value) == IS_RESOURCE) {
+	if (Z_TYPE_P(value) == IS_RESOURCE)
 		leave(walk);
-	}
+	if (UNEXPECTED(walk->depth >= walk->unchecked))
+		check_level(walk);
 	if (!goes_on(walk))
 		return;
 	walk->depth++;
@@ -492,11 +508,12 @@ visit(struct walk *walk, zval *value, bool shared, uint32_t step)
 enum php_hone_built
 php_hone_hooks_run(zval *value, struct php_hone_answers *answers)
 {
-	zend_long levels = php_hone_stack_levels();
+	bool serializes = php_hone_stack_serializes(DEPTH_SHORT);
 	struct walk walk = {.answers = answers,
-		/* It takes 1,643 bytes a level in PHP 8.2. */
-		.short_of_stack = levels / 4 < 4096,
-		.deepest = (unsigned)MIN(levels, DEPTH_MOST),
+		.unchecked = php_hone_stack_unchecked(DEPTH_MOST),
+		.deepest = serializes ? DEPTH_MOST : DEPTH_SHORT,
+		.stack_limit = php_hone_stack_limit() +
+			       MIN(php_hone_stack_left() / 8, METHOD_STACK),
 		.result = PHP_HONE_BUILT_GRAPH,
 		.refused = PHP_HONE_REFUSED_TOLD};
 
@@ -511,6 +528,11 @@ php_hone_hooks_run(zval *value, struct php_hone_answers *answers)
 	zend_hash_destroy(&walk.seen);
 	if (walk.steps != NULL)
 		efree(walk.steps);
+	if (walk.result == PHP_HONE_BUILT_TEXT &&
+		!php_hone_stack_serializes(walk.left)) {
+		walk.result = PHP_HONE_BUILT_REFUSED;
+		walk.refused = PHP_HONE_REFUSED_STACK;
+	}
 	/* A destructor may have thrown after the last method. */
 	if (EG(exception)) {
 		walk.result = PHP_HONE_BUILT_REFUSED;

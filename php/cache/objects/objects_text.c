@@ -11,6 +11,8 @@ struct writing {
 	smart_str text;
 	size_t most; /* bytes of the text */
 	bool too_long;
+	uintptr_t stack_limit;
+	bool too_deep;
 };
 
 /*
@@ -52,7 +54,7 @@ write_elements(struct writing *to, const zend_array *array)
 		else
 			write_number(to, 'i', (zend_long)index);
 		write_value(to, value);
-		if (to->too_long)
+		if (to->too_long || to->too_deep)
 			return;
 	}
 	ZEND_HASH_FOREACH_END();
@@ -126,7 +128,9 @@ write_value(struct writing *to, const zval *value)
 	to->n++;
 	if (to->text.s != NULL && ZSTR_LEN(to->text.s) > to->most)
 		to->too_long = true;
-	if (to->too_long)
+	if (php_hone_stack_is_past(to->stack_limit))
+		to->too_deep = true;
+	if (to->too_long || to->too_deep)
 		return;
 	switch (Z_TYPE_P(value)) {
 	case IS_FALSE:
@@ -162,16 +166,10 @@ php_hone_objects_text(const zend_array *directory)
 {
 	const zval *head = directory->arPacked;
 	const zend_array *nodes = Z_ARR(head[PHP_HONE_OBJECTS_AT]);
-	struct writing to = {.nodes = nodes->arPacked, .most = TEXT_MOST};
+	struct writing to = {.nodes = nodes->arPacked,
+		.most = TEXT_MOST,
+		.stack_limit = php_hone_stack_limit()};
 
-	if (UNEXPECTED(Z_LVAL(head[PHP_HONE_DEPTH_AT]) >
-		       php_hone_stack_levels())) {
-		php_error_docref(NULL, E_WARNING,
-			"A class of a value in the cache has changed, and the "
-			"stack of this thread or fiber has no room for the "
-			"levels of the value");
-		return NULL;
-	}
 	if (PG(memory_limit) > 0 &&
 		(size_t)PG(memory_limit) / MEMORY_PER_TEXT < to.most)
 		to.most = (size_t)PG(memory_limit) / MEMORY_PER_TEXT;
@@ -181,6 +179,14 @@ php_hone_objects_text(const zend_array *directory)
 	to.places = ecalloc(nodes->nNumUsed, sizeof(*to.places));
 	write_value(&to, &head[PHP_HONE_VALUE_AT]);
 	efree(to.places);
+	if (to.too_deep) {
+		smart_str_free(&to.text);
+		php_error_docref(NULL, E_WARNING,
+			"A class of a value in the cache has changed, and the "
+			"stack of this thread or fiber has no room for the "
+			"levels of the value");
+		return NULL;
+	}
 	if (to.too_long) {
 		smart_str_free(&to.text);
 		php_error_docref(NULL, E_WARNING,

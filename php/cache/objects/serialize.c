@@ -103,20 +103,26 @@ from_igbinary(zval *value, const zend_string *bytes)
 #define LEVEL E_NOTICE
 #endif
 
+/* Bytes of the C stack that a level of unserialize() takes: 240 in PHP 8.2. */
+#define LEVEL_STACK 320
+
 static bool
 from_php(zval *value, const zend_string *bytes)
 {
 	const unsigned char *begin = (const unsigned char *)ZSTR_VAL(bytes);
 	const unsigned char *at = begin;
 	php_unserialize_data_t data;
-	zend_long most, levels = php_hone_stack_levels();
+	zend_long most, levels;
+	bool limited;
 	int good;
 
 	BG(serialize_lock)++;
 	PHP_VAR_UNSERIALIZE_INIT(data);
 	/* 0: no limit. */
 	most = php_var_unserialize_get_max_depth(data);
-	if (UNEXPECTED(most == 0 || most > levels))
+	levels = (zend_long)(php_hone_stack_left() / LEVEL_STACK);
+	limited = php_hone_stack_limit() != 0 && (most == 0 || most > levels);
+	if (UNEXPECTED(limited))
 		php_var_unserialize_set_max_depth(data, MAX(levels, 1));
 	good = php_var_unserialize(value, &at, begin + ZSTR_LEN(bytes), &data);
 	/* Before the destruction of `data`, as in unserialize(). So an object
@@ -126,8 +132,11 @@ from_php(zval *value, const zend_string *bytes)
 		if (!EG(exception))
 			php_error_docref(NULL, LEVEL,
 				"Error at offset " ZEND_LONG_FMT
-				" of %zu bytes",
-				(zend_long)(at - begin), ZSTR_LEN(bytes));
+				" of %zu bytes%s",
+				(zend_long)(at - begin), ZSTR_LEN(bytes),
+				limited ? "; the maximum depth is that of the "
+					  "stack of this thread or fiber"
+					: "");
 		zval_ptr_dtor(value);
 		ZVAL_NULL(value);
 	}

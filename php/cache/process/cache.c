@@ -4,7 +4,8 @@
 #include "ext/standard/file.h"
 #include "zend_fibers.h"
 
-/* Bytes at the end of a stack, as PHP's zend.reserved_stack_size. */
+/* Bytes at the end of a stack, as PHP's zend.reserved_stack_size, but at most
+ * a quarter of the stack. */
 #define RESERVED ((size_t)32 << 10)
 
 /* Memory that a builder keeps from request to request. */
@@ -60,25 +61,22 @@ php_hone_cache_rinit(void)
 		php_hone_apcu_disable();
 }
 
-zend_long
-php_hone_stack_levels(void)
+uintptr_t
+php_hone_stack_limit(void)
 {
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 #ifdef ZEND_CHECK_STACK_LIMIT
-	uintptr_t limit = (uintptr_t)EG(stack_limit);
+	return (uintptr_t)EG(stack_limit);
 #else
 	/* PHP 8.2 knows only the stack of a fiber. Its header does not have the
-	 * struct, which begins with the lowest address. */
+	 * struct, which begins with the lowest address and the size. */
 	const zend_fiber_context *context = EG(current_fiber_context);
-	uintptr_t limit = context != NULL && context->stack != NULL
-				  ? *(uintptr_t *)context->stack + RESERVED
-				  : 0;
-#endif
+	const uintptr_t *stack;
 
-	if (limit == 0)
-		return ZEND_LONG_MAX;
-	return here > limit ? (zend_long)((here - limit) / PHP_HONE_LEVEL_STACK)
-			    : 0;
+	if (context == NULL || context->stack == NULL)
+		return 0;
+	stack = (const uintptr_t *)context->stack;
+	return stack[0] + MIN(RESERVED, stack[1] / 4);
+#endif
 }
 
 const char *

@@ -689,15 +689,28 @@ build_array(struct php_hone_builder *builder, const zend_array *array,
 	php_hone_record_at(builder, at)->pDestructor = NULL;
 }
 
+/* For a level whose number is above builder->unchecked. `refused` is for more
+ * than DEPTH_MOST levels. */
+static zend_never_inline void
+check_level(struct php_hone_builder *builder, unsigned level,
+	enum php_hone_refused refused)
+{
+	if (level > DEPTH_MOST)
+		builder->refused = refused;
+	else if (php_hone_stack_is_past(builder->stack_limit))
+		builder->refused = PHP_HONE_REFUSED_STACK;
+}
+
 static void
 build_record(struct php_hone_builder *builder, const zend_array *array,
 	unsigned depth)
 {
-	if (UNEXPECTED(depth == builder->deepest))
-		builder->refused = depth == DEPTH_MOST ? PHP_HONE_REFUSED_DEPTH
-						       : PHP_HONE_REFUSED_STACK;
-	else
-		build_array(builder, array, depth, false);
+	if (UNEXPECTED(depth >= builder->unchecked)) {
+		check_level(builder, depth + 1, PHP_HONE_REFUSED_DEPTH);
+		if (has_ended(builder))
+			return;
+	}
+	build_array(builder, array, depth, false);
 }
 
 /* ---- objects: graph.h describes the structure ---- */
@@ -986,9 +999,8 @@ build_member(struct php_hone_builder *builder, const zend_array *next,
 	size_t record = builder->arrays.used;
 	uint32_t markers = builder->graph.markers;
 
-	if (UNEXPECTED(depth > builder->deepest))
-		builder->refused = depth > DEPTH_MOST ? PHP_HONE_REFUSED_TEXT
-						      : PHP_HONE_REFUSED_STACK;
+	if (UNEXPECTED(depth > builder->unchecked))
+		check_level(builder, depth, PHP_HONE_REFUSED_TEXT);
 	if (UNEXPECTED(has_ended(builder)))
 		return;
 	if (depth > builder->graph.depth)
@@ -1047,7 +1059,7 @@ php_hone_refused_text(enum php_hone_refused refused)
 
 /* The new number makes the entries of earlier builds invalid. */
 static void
-begin_build(struct php_hone_builder *builder, zend_long levels)
+begin_build(struct php_hone_builder *builder)
 {
 	builder->build++;
 	if (UNEXPECTED(builder->build == 0)) {
@@ -1057,7 +1069,8 @@ begin_build(struct php_hone_builder *builder, zend_long levels)
 		memset(builder->met_arrays.like, 0,
 			sizeof(builder->met_arrays.like));
 	}
-	builder->deepest = (uint32_t)MIN(levels, DEPTH_MOST);
+	builder->stack_limit = php_hone_stack_limit();
+	builder->unchecked = php_hone_stack_unchecked(DEPTH_MOST);
 	builder->arrays.used = 0;
 	builder->strings.used = 0;
 	builder->met_arrays.n = 0;
@@ -1072,7 +1085,7 @@ build_root_array(
 {
 	size_t at = 0;
 
-	begin_build(builder, php_hone_stack_levels());
+	begin_build(builder);
 	/* The keys of one table differ, and most tables without arrays in them
 	 * have few equal values. A store of such a table makes no look-ups. */
 	if (!HT_IS_PACKED(array)) {
@@ -1165,9 +1178,7 @@ php_hone_value_build_objects(struct php_hone_builder *builder,
 	ZVAL_DEREF(value);
 	builder->graph.answers = answers;
 	begin_value(builder, IS_ARRAY);
-	/* A level may have an object and the array of its dynamic properties:
-	 * up to 704 bytes. */
-	begin_build(builder, php_hone_stack_levels() / 5 * 3);
+	begin_build(builder);
 	build_graph(builder, value);
 	/* A method may have removed an object from the value, or made an object
 	 * repeated that serialize() then writes twice. */
@@ -1176,6 +1187,9 @@ php_hone_value_build_objects(struct php_hone_builder *builder,
 			builder->graph.visited != answers->objects))
 		builder->refused = PHP_HONE_REFUSED_TEXT;
 	builder->graph.answers = NULL;
+	if (builder->refused == PHP_HONE_REFUSED_TEXT &&
+		!php_hone_stack_serializes(builder->graph.depth))
+		builder->refused = PHP_HONE_REFUSED_STACK;
 	switch (builder->refused) {
 	case PHP_HONE_REFUSED_NOT:
 		return PHP_HONE_BUILT_GRAPH;

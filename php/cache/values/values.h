@@ -73,14 +73,44 @@ enum php_hone_refused {
 	PHP_HONE_REFUSED_TOLD,
 };
 
-/* Bytes of the C stack for a level of an array. A build takes up to 288 by
- * gcc 12, 400 by clang 14 and 416 without optimization; objects/hooks.c takes
- * 368 to 416, objects_text.c 208, and unserialize() of PHP 8.2 takes 240. */
-#define PHP_HONE_LEVEL_STACK 480
+/* The address where a recursion has to end, above a reserve at the end of the
+ * stack of this thread or fiber; 0 if that is unknown. The caller of this
+ * folder defines this function. */
+uintptr_t php_hone_stack_limit(void);
 
-/* The number of levels for which this thread or fiber has stack; ZEND_LONG_MAX
- * if that is unknown. The caller of this folder defines this function. */
-zend_long php_hone_stack_levels(void);
+static zend_always_inline bool
+php_hone_stack_is_past(uintptr_t limit)
+{
+	return (uintptr_t)__builtin_frame_address(0) < limit;
+}
+
+static inline size_t
+php_hone_stack_left(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t limit = php_hone_stack_limit();
+
+	return here > limit ? here - limit : 0;
+}
+
+/* Levels for which no recursion needs to check the stack: none takes 4 KiB a
+ * level. */
+static inline uint32_t
+php_hone_stack_unchecked(uint32_t most)
+{
+	return (uint32_t)MIN(php_hone_stack_left() >> 12, most);
+}
+
+/* Bytes of the stack that serialize() of PHP 8.2 takes a level, at most. */
+#define PHP_HONE_SERIALIZE_STACK 1643
+
+/* Whether serialize() has stack for so many levels. Otherwise PHP 8.2 ends the
+ * process, and PHP 8.4 throws. */
+static inline bool
+php_hone_stack_serializes(uint32_t levels)
+{
+	return php_hone_stack_left() / PHP_HONE_SERIALIZE_STACK >= levels;
+}
 
 /* From malloc(). */
 struct php_hone_buffer {
@@ -251,9 +281,10 @@ struct php_hone_builder {
 	const zend_string *string; /* the value, if it is a string */
 	struct php_hone_buffer arrays, strings;
 	uint32_t build;
-	uint32_t deepest;  /* the most levels */
-	bool past_objects; /* the build goes on after an object */
-	bool has_objects;  /* the build is of a graph */
+	uintptr_t stack_limit;
+	uint32_t unchecked; /* php_hone_stack_unchecked() */
+	bool past_objects;  /* the build goes on after an object */
+	bool has_objects;   /* the build is of a graph */
 	struct php_hone_graph graph;
 	struct php_hone_met_strings met_strings;
 	struct php_hone_met_arrays met_arrays;
