@@ -84,7 +84,8 @@ entry_of(const struct php_hone_builder *builder, const void *array)
 	}
 }
 
-static bool
+/* Not inline: php_hone_shared_find() then saves fewer registers. */
+static zend_never_inline bool
 grow_shared(struct php_hone_builder *builder)
 {
 	struct php_hone_met_arrays *met = &builder->met_arrays, old = *met;
