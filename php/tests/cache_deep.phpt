@@ -3,7 +3,7 @@ Hone\Cache: in a fiber, a value with more levels than the stack has room for is 
 --INI--
 hone.cache_cli=1
 hone.cache_size=8M
-fiber.stack_size=512K
+fiber.stack_size=256K
 --SKIPIF--
 <?php if (!function_exists('pcntl_fork')) die('skip pcntl is not there'); ?>
 --FILE--
@@ -55,12 +55,12 @@ function message(): string
 }
 
 foreach ($levels as $name => $level) {
-    foreach ([300, 4000] as $n) {
+    foreach ([100, 4000] as $n) {
         $value = nested($level, $n);
         echo "$name, $n: ", json_encode(in_fiber(fn() => @Cache::store('key', $value))), ', ', message(), "\n";
     }
     // Which of these the stack has room for depends on the compiler.
-    for ($n = 300; $n < 4000; $n += 97) {
+    for ($n = 100; $n < 4000; $n += 97) {
         $value = nested($level, $n);
         if (!in_fiber(fn() => @Cache::store('key', $value))) {
             echo str_contains(message(), 'room for') ? '' : "$n is refused for another reason\n";
@@ -70,7 +70,7 @@ foreach ($levels as $name => $level) {
     }
     // What the stack of the process has room for is fetched in a fiber.
     $stored = Cache::store($name, nested($level, 1500));
-    ini_set('fiber.stack_size', $name === 'methods' ? '64K' : '512K');
+    ini_set('fiber.stack_size', $name === 'methods' ? '64K' : '256K');
     echo json_encode([$stored, in_fiber(fn() => @gettype(Cache::fetch($name)))]), ', ', message(), "\n";
 }
 
@@ -94,7 +94,7 @@ echo message(), "\n";
 
 // The default size.
 ini_set('fiber.stack_size', '2M');
-foreach (['lists' => 4096, 'tables' => 4096, 'objects' => 3000, 'dynamic properties' => 2000, 'methods' => 1500] as $name => $n) {
+foreach (['lists' => 4096, 'tables' => 4096, 'objects' => 3000, 'dynamic properties' => 1500, 'methods' => 1500] as $name => $n) {
     $value = nested($levels[$name], $n);
     echo "$name, $n: ", json_encode(in_fiber(fn() => Cache::store('key', $value))), "\n";
 }
@@ -110,22 +110,22 @@ foreach ([[], [[1]], new Plain, new Asked, new DateTime('2020-01-01')] as $value
 }
 ?>
 --EXPECTF--
-lists, 300: true, no message
+lists, 100: true, no message
 lists, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 [true,"array"], no message
-tables, 300: true, no message
+tables, 100: true, no message
 tables, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 [true,"array"], no message
-tables with holes, 300: true, no message
+tables with holes, 100: true, no message
 tables with holes, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 [true,"array"], no message
-objects, 300: true, no message
+objects, 100: true, no message
 objects, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 [true,"object"], no message
-dynamic properties, 300: true, no message
+dynamic properties, 100: true, no message
 dynamic properties, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 [true,"object"], no message
-methods, 300: true, no message
+methods, 100: true, no message
 methods, 4000: false, Hone\Cache::store(): The value of 'key' cannot be stored: it contains more levels than the stack of this thread or fiber has room for
 [true,"NULL"], Hone\Cache::fetch(): Error at offset %d of %d bytes; the maximum depth is that of the stack of this thread or fiber
 [true,true,true]
@@ -134,7 +134,7 @@ Hone\Cache::fetch(): A class of a value in the cache has changed, and the stack 
 lists, 4096: true
 tables, 4096: true
 objects, 3000: true
-dynamic properties, 2000: true
+dynamic properties, 1500: true
 methods, 1500: true
 true
 true

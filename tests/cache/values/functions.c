@@ -20,6 +20,13 @@ struct region {
 static struct php_hone_builder builder;
 static struct php_hone_cold cold;
 
+/* What php/cache/values needs of its caller. */
+uintptr_t
+php_hone_stack_limit(void)
+{
+	return 0;
+}
+
 static struct region **regions;
 static zend_long n_regions;
 
