@@ -557,12 +557,19 @@ get_by(unsigned waits, unsigned yields, void (*on_yield)(void))
 	assert_int_equal(kernel.yields, yields);
 }
 
-QUEUE_TEST(after_a_brief_wait_threads_of_a_cpu_yield_to_each_other, 1, 1)
+/* After this sleep, a wait on this CPU yields. */
+static void
+sleep_briefly_on_cpu_5(void)
 {
 	kernel.on_wait = put_from_cpu_5;
 	kernel.step = 1000;
 	kernel.cpu = 5;
 	get_by(1, 0, NULL);
+}
+
+QUEUE_TEST(after_a_brief_wait_threads_of_a_cpu_yield_to_each_other, 1, 1)
+{
+	sleep_briefly_on_cpu_5();
 	get_by(0, 1, put_one);
 	get_by(0, 1, put_one);
 	/* a deadline that a time slice could miss, and one that it could not */
@@ -598,10 +605,7 @@ pauses_for(int64_t ns, unsigned waits, void (*on_yield)(void))
 
 QUEUE_TEST(after_a_lost_time_slice_no_thread_yields_for_a_second, 1, 1)
 {
-	kernel.on_wait = put_from_cpu_5;
-	kernel.step = 1000;
-	kernel.cpu = 5;
-	get_by(1, 0, NULL);
+	sleep_briefly_on_cpu_5();
 	kernel.step = 999; /* less than a time slice */
 	get_by(0, 1, put_late);
 	kernel.step = 1000;
@@ -612,10 +616,7 @@ QUEUE_TEST(after_a_lost_time_slice_no_thread_yields_for_a_second, 1, 1)
 /* Each of several threads at this end would yield for one element. */
 QUEUE_TEST(after_a_yield_in_vain_no_thread_yields_for_20_ms, 1, 1)
 {
-	kernel.on_wait = put_from_cpu_5;
-	kernel.step = 1000;
-	kernel.cpu = 5;
-	get_by(1, 0, NULL);
+	sleep_briefly_on_cpu_5();
 	pauses_for(20000000, 1, NULL);
 }
 

@@ -84,6 +84,7 @@ php_hone_stack_is_past(uintptr_t limit)
 	return (uintptr_t)__builtin_frame_address(0) < limit;
 }
 
+/* Bytes from here to the limit; if that is unknown, more than any stack has. */
 static inline size_t
 php_hone_stack_left(void)
 {
@@ -101,7 +102,8 @@ php_hone_stack_unchecked(uint32_t most)
 	return (uint32_t)MIN(php_hone_stack_left() >> 12, most);
 }
 
-/* Bytes of the stack that serialize() of PHP 8.2 takes a level, at most. */
+/* Bytes of the stack that serialize() takes a level, at most: measured with PHP
+ * 8.2 of Debian 12 on x86-64. */
 #define PHP_HONE_SERIALIZE_STACK 1643
 
 /* Whether serialize() has stack for so many levels. Otherwise PHP 8.2 ends the
